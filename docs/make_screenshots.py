@@ -136,7 +136,7 @@ def take_dashboard(person: Visit, example: str, name: str, *, card: int = -1) ->
         page.get_by_role("button", name="Show the dashboard").click()
         page.locator(".dots").first.wait_for()
         if card >= 0:
-            page.locator(".question").nth(card).evaluate("(card) => card.scrollIntoView()")
+            page.locator("section.card").nth(card).evaluate("(card) => card.scrollIntoView()")
         keep(page.screenshot(), name)
 
 

@@ -334,7 +334,7 @@ def test_a_store_that_nobody_can_read_is_warned_of_with_the_command(safe: tuple[
     (line,) = warnings(survey, settings, tokens)
     assert line.endswith(f"make one: pldp store token NAME --database '{settings.database}'")
     (line,) = warnings(survey, replace(settings, database="reports.db"), tokens)
-    assert line.endswith("make one: pldp store token NAME")
+    assert line.endswith(f"make one: pldp store token NAME --database {Path('reports.db').absolute()}")
     (line,) = warnings(survey, replace(settings, database="postgresql://pldp:secret@db/pldp"), tokens)
     assert "secret" not in line
     assert "PLDP_DATABASE" in line

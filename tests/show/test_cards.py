@@ -50,7 +50,7 @@ def test_a_page_shows_every_question_every_table_and_what_is_missing() -> None:
         "basket",
         "spent",
         "late and mode together",
-        "late: No reports answer it.",
+        "<h2>late</h2><p>No reports answer it.</p>",
     ):
         assert words in page
     assert "How people get to work &amp; shop" in page
@@ -80,7 +80,9 @@ def test_a_card_says_notes_before_numbers_and_what_stands_behind_them(kind: str)
 @pytest.mark.parametrize("kind", sorted(set(mappings.EVERY_KIND) - {"table"}))
 def test_a_picture_has_a_description_for_people_who_cannot_see_it(kind: str) -> None:
     picture = show.BY_KIND[kind].picture(mappings.EVERY_KIND[kind]())
-    assert re.search(r'<svg role="img" aria-label="[^"]{20,}"', picture)
+    assert re.search(r'<svg role="img" aria-label="[^"]{20,}"|<table class="dots" role="table"><caption', picture)
+    hidden = re.findall(r'<svg(?: class="axis")? aria-hidden="true"', picture)
+    assert len(hidden) + picture.count('<svg role="img"') + picture.count("<svg width=") == picture.count("<svg")
     read(picture)
 
 
@@ -123,7 +125,7 @@ def test_a_card_names_its_question_and_says_its_text() -> None:
 
 def test_numbers_that_a_collector_hides_say_so() -> None:
     groups = [{"level": "open", "mechanism": "krr", "epsilon": 1.0, "reports": None}]
-    assert '<td class="number">hidden</td>' in show.card(mappings.choice(groups=groups))
+    assert '<td class="number">fewer than a step</td>' in show.card(mappings.choice(groups=groups))
 
 
 def test_the_truth_is_a_column_and_a_mark_where_it_is_known() -> None:

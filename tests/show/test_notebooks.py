@@ -12,7 +12,7 @@ from pldp.simulate import Population, simulate_reports
 SHOWN = {
     "tally": ("20 reports counted, 0 rejected.", "standard"),
     "results": ("20 reports counted, 0 rejected.", "How do you usually get to work?"),
-    "result": ("How do you usually get to work?", "on foot", 'role="img"'),
+    "result": ("How do you usually get to work?", "on foot", 'class="dots"'),
     "table": ("late and mode together",),
     "survey": ("How people get to work", "mode"),
     "plan": ("mode", "20"),

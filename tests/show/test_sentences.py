@@ -84,11 +84,11 @@ def test_a_table_of_two_questions_has_its_margins() -> None:
 
 def test_rounds_have_a_column_each_and_sure_changes_a_mark() -> None:
     rounds, before, first = show.BY_KIND["trend"].tables(mappings.trend())
-    assert rounds.heads == ("", "round 1", "round 2", "round 3")
+    assert rounds.heads == ("value", "round 1", "round 2", "round 3")
     assert rounds.rows[2] == ("car", "31.3 (29.0 to 33.7)", "30.3 (28.0 to 32.7)", "21.3 (19.0 to 23.7)")
-    assert before.heads == ("", "round 1 → round 2", "round 2 → round 3")
+    assert before.heads == ("value", "round 1 → round 2", "round 2 → round 3")
     assert before.rows[2] == ("car", "−1.0 (−4.3 to 2.3)", "−9.0 (−12.3 to −5.7) *")
-    assert first.heads == ("", "round 1 → round 3")
+    assert first.heads == ("value", "round 1 → round 3")
     assert [row[0] for row in first.rows if row[1].endswith("*")] == ["car"]
 
 

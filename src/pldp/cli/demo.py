@@ -19,7 +19,7 @@ from rich.console import Console
 
 from pldp import Device, __version__, show
 from pldp.cli.arguments import add_seed_option, check_seed
-from pldp.cli.output import add_json_option, console_for, emit_json, show_result
+from pldp.cli.output import add_json_option, console_for, emit_json, file_type, show_result, write_page
 from pldp.cli.simulate import send_people
 from pldp.collector import Sender, Settings
 from pldp.errors import ReportError
@@ -46,7 +46,12 @@ class _Collected(NamedTuple):
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_seed_option(parser, "of the simulated devices")
-    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with table and picture")
+    parser.add_argument(
+        "--html",
+        type=file_type(".html", ".htm"),
+        metavar="FILE",
+        help="write one self-contained page with table and picture",
+    )
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -89,9 +94,7 @@ def _run(args: argparse.Namespace) -> None:
         words = (f"{result.reports:,} people of {DATASETS['adult_education']}.", verdict)
         closing = f"Survey {survey.hash}. Made by pldp {__version__}."
         page = show.results_page(content, introduction=words, closing=closing)
-        Path(args.html).write_text(page, encoding="utf-8")
-        if args.json != "-":
-            console.print(f"The same with a picture: {args.html}")
+        write_page(args, page)
 
 
 def _people(survey: Survey, mix: Mapping[str, float], seed: int) -> tuple[Population, Any]:

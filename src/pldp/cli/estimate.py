@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pldp import __version__, show
 from pldp.cli.arguments import add_pair_option, add_ranges_option, check_plot, read_known, read_ranges
-from pldp.cli.output import add_json_option, emit, progress_bar, show_result
+from pldp.cli.output import add_json_option, emit, file_type, progress_bar, say_written, show_result, write_page
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Result, Results, applies, change, combine, cross, estimate, trend
 from pldp.known import parse_mix
@@ -64,7 +64,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "this planned number of reports on (default: intervals for one look)"
     )
     add("--live", type=int, metavar="REPORTS", help=words)
-    add("--html", metavar="FILE", help="write one self-contained page with tables and pictures")
+    add(
+        "--html",
+        type=file_type(".html", ".htm"),
+        metavar="FILE",
+        help="write one self-contained page with tables and pictures",
+    )
     add("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
     words = "of frequent sets in questions of kind choices (default 0.1)"
     add("--min-support", type=float, metavar="SHARE", help=words)
@@ -96,9 +101,10 @@ def _run(args: argparse.Namespace) -> None:
     emit(args, content, lambda console: _show(console, content))
     if args.html:
         closing = f"Survey {results.survey}. Made by pldp {__version__}."
-        Path(args.html).write_text(show.results_page(content, closing=closing), encoding="utf-8")
+        write_page(args, show.results_page(content, closing=closing))
     if args.plot:
         found[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+        say_written(args, "picture", args.plot)
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:

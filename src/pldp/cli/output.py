@@ -22,10 +22,45 @@ _CAPS: Final = ("total_epsilon", "lifetime_cap")
 PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}  # style of tables with many rows
 
 
+KNOWN: Final = {
+    ".json": "JSON",
+    ".jsonl": "JSON lines",
+    ".html": "a page",
+    ".htm": "a page",
+    ".csv": "CSV",
+    ".arrow": "Arrow",
+    ".parquet": "Parquet",
+    ".tally": "a tally",
+    ".toml": "TOML",
+    ".png": "a picture",
+    ".svg": "a picture",
+    ".pdf": "a picture",
+}
+"""What the endings of file names mean. Names without one of them may hold anything."""
+
+
+def file_type(*endings: str) -> Callable[[str], str]:
+    """Return what reads the name of a file to write; an ending that means something else is refused.
+
+    >>> file_type(".json")("out.json"), file_type(".json")("-"), file_type(".html")("report.2")
+    ('out.json', '-', 'report.2')
+    """
+
+    def read(name: str) -> str:
+        ending = Path(name).suffix.lower()
+        if ending in KNOWN and ending not in endings:
+            content = KNOWN[endings[0]]
+            words = f"{ending} means {KNOWN[ending]}, but this option writes {content}"
+            raise argparse.ArgumentTypeError(f"{words}: name the file {Path(name).with_suffix(endings[0]).name}")
+        return name
+
+    return read
+
+
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Give a verb the option `--json FILE`, with `-` for standard output."""
     words = "write the result as JSON; - means standard output, and nothing else goes there"
-    parser.add_argument("--json", metavar="FILE", help=words)
+    parser.add_argument("--json", type=file_type(".json"), metavar="FILE", help=words)
 
 
 def emit(args: argparse.Namespace, content: Mapping[str, Any], display: Callable[[Console], object]) -> None:
@@ -42,6 +77,18 @@ def emit_json(args: argparse.Namespace, content: Mapping[str, Any]) -> None:
         sys.stdout.flush()
     elif args.json:
         Path(args.json).write_text(json_text(content, indent=1) + "\n", encoding="utf-8")
+        say_written(args, "JSON", args.json)
+
+
+def write_page(args: argparse.Namespace, page: str) -> None:
+    """Write the page of `--html`, and say so."""
+    Path(args.html).write_text(page, encoding="utf-8")
+    say_written(args, "page", args.html)
+
+
+def say_written(args: argparse.Namespace, what: str, path: str) -> None:
+    """Say what was written where."""
+    console_for(args).print(f"{what} written to {path}", soft_wrap=True)
 
 
 def console_for(args: argparse.Namespace) -> Console:

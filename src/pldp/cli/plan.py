@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pldp.cli.arguments import check_plot, read_counts, read_level_mix
-from pldp.cli.output import add_json_option, emit, make_table, show_prices
+from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
@@ -44,7 +44,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--hide-level", metavar="EPSILON", help="plan as if levels were hidden behind a label of this ε")
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     add("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
-    add("--out", metavar="FILE", help="write the survey in its best design, spelled out as JSON")
+    add(
+        "--out",
+        type=file_type(".json"),
+        metavar="FILE",
+        help="write the survey in its best design, spelled out as JSON",
+    )
     add_json_option(parser)
     parser.set_defaults(run=_run)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pldp.budgets import ALLOCATIONS, SCORED_LEVEL, ScoredValue, Scoring, score_values
-from pldp.cli.output import add_json_option, emit, make_table
+from pldp.cli.output import add_json_option, emit, file_type, make_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon
 from pldp.errors import EpsilonError, UsageError
 from pldp.survey import SCHEMA, loads
@@ -70,7 +70,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--kind", choices=KINDS, default=KINDS[0], help="a choice of one value, or of any number of them")
     add("--allocation", choices=ALLOCATIONS, default=ALLOCATIONS[0], help="which one --out writes (default safe)")
     add("--skip-invalid", action="store_true", help="leave out scores that are no numbers or outside the scale")
-    add("--out", metavar="FILE", help="write a survey file (TOML) with the question")
+    add("--out", type=file_type(".toml"), metavar="FILE", help="write a survey file (TOML) with the question")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 

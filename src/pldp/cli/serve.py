@@ -47,11 +47,14 @@ def add_settings(parser: argparse.ArgumentParser, *names: str) -> None:
 def _run(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args), file=args.config)
     with with_extra("collector"):
-        from pldp.collector import Tokens, serve, warnings  # noqa: PLC0415 - optional
+        from pldp.collector import Tokens, serve, token_command, warnings  # noqa: PLC0415 - optional
 
     def tell(address: str) -> None:
         found = warnings(load(args.survey), settings, Tokens(settings.database))
-        (_log if settings.log == "json" else _tell)(address, found)
+        if settings.log == "json":
+            _log(address, found)
+        else:
+            _tell(address, settings, token_command(settings), found)
 
     if args.people is not None and not args.preview:
         raise UsageError("--people is the number of simulated people: it goes with --preview")
@@ -116,8 +119,12 @@ def _told_to_end() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(address: str, warnings: Sequence[str]) -> None:
-    sys.stdout.write(f"survey     {address}/\ndashboard  {address}/dashboard\nAPI        {address}/v1/openapi.json\n")
+def _tell(address: str, settings: Settings, command: str, warnings: Sequence[str]) -> None:
+    lines = {"survey": f"{address}/", "dashboard": f"{address}/dashboard", "API": f"{address}/v1/openapi.json"}
+    if settings.public:
+        lines["public"] = f"{address}/results"
+    lines["tokens"] = command
+    sys.stdout.write("".join(f"{name:<11}{words}\n" for name, words in lines.items()))
     sys.stdout.flush()
     sys.stderr.write("".join(f"pldp: {line}\n" for line in warnings))
     sys.stderr.flush()

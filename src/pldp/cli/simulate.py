@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pldp.cli import arguments
-from pldp.cli.output import add_json_option, emit, progress_bar
+from pldp.cli.output import add_json_option, emit, file_type, progress_bar
 from pldp.cli.send import outcomes_in_words
 from pldp.collector import Sender
 from pldp.errors import UsageError
@@ -26,7 +26,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("survey", help="survey file")
     target = parser.add_mutually_exclusive_group(required=True)
-    target.add_argument("--out", metavar="FILE", help="Parquet file to write; with Spark, a folder")
+    target.add_argument(
+        "--out", type=file_type(".parquet"), metavar="FILE", help="Parquet file to write; with Spark, a folder"
+    )
     target.add_argument(
         "--to", metavar="URL", help=f"address of a collector to send to, with new ids{arguments.TOKEN_HELP}"
     )

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pldp.budgets import epsilon_text
-from pldp.cli.output import add_json_option, emit, make_table, show_prices
+from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.errors import UsageError
 from pldp.mechanisms import Micro
 from pldp.survey import (
@@ -49,7 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     key.add_argument("--out", required=True, metavar="FILE", help="file for the private key; the public one is printed")
     signing.add_argument("--key", required=True, metavar="FILE", help="file with the private key")
     for action in (build, signing):
-        action.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
+        action.add_argument("--out", required=True, type=file_type(".json"), metavar="FILE", help="JSON file to write")
     build.set_defaults(run=lambda args: load(args.survey).save(args.out))
     for action, run in ((check, _check), (key, _key), (signing, _sign)):
         action.set_defaults(run=run)

@@ -10,6 +10,7 @@ from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from pldp.collector.acts import Act, acts_at, record_at
+    from pldp.collector.advice import token_command, warnings
     from pldp.collector.app import Collector
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
     from pldp.collector.settings import PREFIX, Settings
     from pldp.collector.store import Outcome, Store
     from pldp.collector.tokens import Tokens
-    from pldp.collector.warnings import warnings
 
 __all__ = [
     "PREFIX", "Act", "Collector", "Exported", "Lake", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender",
     "Settings", "Store", "Tokens", "acts_at", "log_json", "open_database", "record_at", "serve", "tally_all",
-    "warnings",
+    "token_command", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -48,6 +48,6 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.store": ("Outcome", "Store"),
         "pldp.collector.recount": ("tally_all",),
         "pldp.collector.tokens": ("Tokens",),
-        "pldp.collector.warnings": ("warnings",),
+        "pldp.collector.advice": ("token_command", "warnings"),
     },
 )

@@ -56,6 +56,17 @@ def estimate(counted: Tally, question: str, step: int, reading: Reading = ONE_LO
     }
 
 
+def everything(counted: Tally, step: int, reading: Reading = ONE_LOOK) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the results of all questions, each as `estimate` gives it, and why others have none."""
+    found, missing = [], {}
+    for question in counted.survey.questions:
+        try:
+            found.append(estimate(counted, question.name, step, reading))
+        except EstimateError as error:
+            missing[question.name] = str(error)
+    return found, missing
+
+
 def _corrected(counted: Tally, question: str, known: Known, planned: int | None) -> dict[str, Any]:
     """Return the shares of a question corrected to known ones, or why there are none, where both are a pair."""
     if known is None or not any({question, *known} == {*pair} for pair in counted.paired):
@@ -211,10 +222,10 @@ def _few_labels(trend: dict[str, Any]) -> dict[str, Any]:
     """Keep what a dashboard draws: the labels with the largest numbers in the last round, and the test in words."""
     last = [row for row in trend["rows"] if row["round"] == trend["rounds"][-1]["name"]]
     kept = [row["label"] for row in sorted(last, key=lambda row: -row["estimate"])[:MOST_LABELS]]
-    rows, changes = ([row for row in trend[name] if row["label"] in kept] for name in ("rows", "changes"))
-    shown = {name: trend[name] for name in ("name", "of", "unit", "confidence", "rounds", "test", "notes")}
-    says, left_out = " ".join(filter(None, (verdict(trend["test"]), *trend["conclusions"]))), len(last) - len(kept)
-    return {**shown, "rows": rows, "changes": changes, "left_out": left_out, "says": says}
+    shown = {name: trend[name] for name in ("name", "kind", "of", "unit", "confidence", "rounds", "test", "notes")}
+    few = {name: [row for row in trend[name] if row["label"] in kept] for name in ("rows", "changes", "since_first")}
+    says = " ".join(filter(None, (verdict(trend["test"]), *trend["conclusions"])))
+    return {**shown, **few, "left_out": len(last) - len(kept), "says": says}
 
 
 def _disagree(result: Result) -> bool:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import math
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -16,17 +15,18 @@ import msgspec
 from pldp.budgets import epsilon_text
 from pldp.collector import http
 from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
-from pldp.collector.formats import FORMATS, METRICS, Accepted, Batch, Rejected, encode, metrics
+from pldp.collector.formats import FORMATS, METRICS, Accepted, Batch, Rejected, metrics, wanted
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
-from pldp.collector.live import Live
+from pldp.collector.live import PUBLIC, Live
 from pldp.collector.openapi import openapi
 from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
+from pldp.collector.results import encoded, everything, reads_pages, round_number
 from pldp.collector.retention import TOO_LATE, promise, retained_days
 from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
-from pldp.collector.static import LOGO_TYPES, assets, picture, published
+from pldp.collector.static import LOGO_TYPES, POLICY, assets, picture, published
 from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
@@ -89,7 +89,8 @@ class Collector:
         self._logo = None if logo is None else picture(logo)
         self._retained = retained_days(settings.retain)
         known, planned = settings.known_shares(), settings.planned_reports
-        self._live = Live(store, preview=preview, known=known, planned=planned, clock=clock)
+        self._public = settings.public_names(survey)
+        self._live = Live(store, preview=preview, known=known, planned=planned, public=self._public, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
@@ -98,7 +99,8 @@ class Collector:
         self.operations = Operations(self._counters, self._durations)
         self.routes = self._table()
         self._assets = assets()
-        handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
+        handlers = {path: asset.get for path, asset in self._assets.items()}
+        handlers |= {"/dashboard": self._get_dashboard, **({"/results": self._get_public} if self._public else {})}
         pages = (Route("GET", path, "", handler) for path, handler in handlers.items())
         self._router = http.Router((*self.routes, *pages))
 
@@ -163,6 +165,27 @@ class Collector:
             ),
             Route(
                 "GET",
+                "/v1/overview.html",
+                f"The same as markup, which a dashboard shows as it is; {round_query}",
+                self._get_board,
+                scope="read",
+                gives=("text/html",),
+                query=("round",),
+                tagged=True,
+                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
+            ),
+            Route(
+                "GET",
+                "/v1/results.zip",
+                f"Everything as files: the overview, and every question as JSON, CSV and Arrow; {round_query}",
+                self._get_everything,
+                scope="read",
+                gives=("application/zip",),
+                query=("round",),
+                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
+            ),
+            Route(
+                "GET",
                 "/v1/estimates/{question}",
                 f"The result of a question: rows with errors, notes and assumptions, whatever its kind; {round_query}",
                 self._get_estimate,
@@ -209,7 +232,7 @@ class Collector:
         problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
-        if problem.problem is Problem.NOT_FOUND and _reads_pages(request):
+        if problem.problem is Problem.NOT_FOUND and reads_pages(request):
             return self._assets["/missing"].as_problem(problem, request.path)
         return problem.response()
 
@@ -265,7 +288,7 @@ class Collector:
             raise ProblemError(Problem.PREVIEW)
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
-        number = _round_number(request) or 0
+        number = round_number(request) or 0
         if kind not in {ONE, MANY}:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
         if kind == ONE and self._reader.longest <= SMALL:
@@ -369,40 +392,39 @@ class Collector:
         return await self._assets["/dashboard"].get(request)
 
     async def _get_overview(self, request: Request) -> Response:
-        shown = await self._live.overview(_round_number(request), request.scope)
+        shown = await self._live.overview(round_number(request), request.scope)
         return with_etag(request, shown.tag, Response(shown.body))
 
-    async def _get_estimate(self, request: Request) -> Response:
-        question, kind = self._wanted(request)
-        number = _round_number(request)
+    async def _get_board(self, request: Request) -> Response:
+        shown = await self._live.overview(round_number(request), request.scope, "html")
+        return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"]))
+
+    async def _get_public(self, request: Request) -> Response:
+        shown = await self._live.overview(round_number(request), PUBLIC, "html")
+        return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"], headers=(POLICY,)))
+
+    async def _get_everything(self, request: Request) -> Response:
+        number = await self._known_round(request)
+        overview = await self._live.overview(number, request.scope)
+        return Response(
+            await self._live.run(lambda: everything(self._store, self._settings, number, overview.body)),
+            "application/zip",
+        )
+
+    async def _known_round(self, request: Request) -> int | None:
+        number = round_number(request)
         if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
+        return number
+
+    async def _get_estimate(self, request: Request) -> Response:
+        question, kind = wanted(request, {each.name for each in self._survey.questions})
+        number = await self._known_round(request)
         try:
-            body = await self._live.run(lambda: self._estimate(question, kind, number))
+            body = await self._live.run(lambda: encoded(self._store, self._settings, question, kind, number))
         except (EstimateError, TallyError) as error:
             raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
         return Response(body, FORMATS[kind])
-
-    def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
-        from pldp.collector.answers import Reading, estimate  # noqa: PLC0415 - it loads slowly
-
-        reading = Reading(self._settings.known_shares(), self._settings.planned_reports or None)
-        return encode(estimate(self._store.shown(number), question, self._store.step, reading), kind)
-
-    def _wanted(self, request: Request) -> tuple[str, str]:
-        """Return question and format: by the ending of the name, otherwise by the header `Accept`."""
-        names = {question.name for question in self._survey.questions}
-        asked = request.parameter
-        if asked in names:
-            accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
-            for kind, media in FORMATS.items():
-                if any(wanted in accepted for wanted in (media.partition(";")[0], "*/*")):
-                    return asked, kind
-            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
-        name, _, ending = asked.rpartition(".")
-        if name in names and ending in FORMATS:
-            return name, ending
-        raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 
     async def _get_openapi(self, _: Request) -> Response:
         return self._description
@@ -426,17 +448,3 @@ class Collector:
         rejections = await asyncio.to_thread(self._store.shown_rejections)
         waiting = self._uploads.waiting // self._store.step * self._store.step
         return metrics(rounds, rejections, self._problems, waiting)
-
-
-def _reads_pages(request: Request) -> bool:
-    """Tell whether somebody with a browser asks, and not a program for data."""
-    return not request.path.startswith("/v1/") and b"text/html" in request.headers.get(b"accept", b"")
-
-
-def _round_number(request: Request) -> int | None:
-    if not request.query:
-        return None
-    asked = re.fullmatch(rb"round=([1-9][0-9]{0,8})", request.query)
-    if asked is None:
-        raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
-    return int(asked[1])

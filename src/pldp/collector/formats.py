@@ -2,21 +2,25 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import msgspec
 import pyarrow as pa
 
-from pldp.collector.http import encode_json
+from pldp.collector.http import Problem, ProblemError, Request, encode_json
 from pldp.collector.rounds import Round
 from pldp.plain import plain
 from pldp.reports import Rejection
+from pldp.show import card
 
 FORMATS: Final = {
     "json": "application/json",
     "csv": "text/csv; charset=utf-8",
     "arrow": "application/vnd.apache.arrow.stream",
+    "html": "text/html; charset=utf-8",
 }
 """Ending and content type of each format."""
 
@@ -43,10 +47,27 @@ class Batch(msgspec.Struct, gc=False):
     outcomes: list[Accepted | Rejected]
 
 
+def wanted(request: Request, names: Collection[str]) -> tuple[str, str]:
+    """Return the question that a request is about and its format: by the ending, otherwise by the header `Accept`."""
+    asked = request.parameter
+    if asked in names:
+        accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
+        for kind, media in FORMATS.items():
+            if any(words in accepted for words in (media.partition(";")[0], "*/*")):
+                return asked, kind
+        raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
+    name, _, ending = asked.rpartition(".")
+    if name in names and ending in FORMATS:
+        return name, ending
+    raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
+
+
 def encode(content: Mapping[str, Any], kind: str) -> bytes:
-    """Write an estimate in one of the formats; CSV and Arrow have its rows."""
+    """Write an estimate in one of the formats; CSV and Arrow have its rows, HTML is its card."""
     if kind == "json":
         return encode_json(plain(content))
+    if kind == "html":
+        return card(plain(content)).encode()
     # All rows of a file have the same columns, at every look; intervals show by themselves which ones say nothing.
     rows = [{name: cell for name, cell in row.items() if name != "too_few"} for row in content["rows"]]
     if kind == "csv":
@@ -61,6 +82,20 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return sink.getvalue()
+
+
+def archive(questions: Iterable[Mapping[str, Any]], missing: Mapping[str, str], overview: bytes) -> bytes:
+    """Return everything in one ZIP: the overview, every question as JSON, CSV and Arrow, and why others have none."""
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as files:
+        files.writestr("overview.json", overview)
+        for place, content in enumerate(questions, 1):
+            name = re.sub(r"[^\w.-]+", "_", content["name"])
+            for ending in ("json", "csv", "arrow"):
+                files.writestr(f"{place:02}-{name}.{ending}", encode(content, ending))
+        if missing:
+            files.writestr("missing.json", encode_json(missing))
+    return packed.getvalue()
 
 
 def _cell(cell: object) -> object:

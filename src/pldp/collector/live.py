@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from importlib import import_module
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from pldp.collector.http import Problem, ProblemError, encode_json
 from pldp.collector.store import Store
 from pldp.plain import plain
+from pldp.show import board, public_page
 
 if TYPE_CHECKING:
     from pldp.collector.answers import ClosedRounds
@@ -25,6 +26,8 @@ PATIENCE: Final = 2.0
 
 MOST_ROUNDS: Final = 16  # rounds whose overviews are kept
 READERS: Final = ("read", "admin")  # scopes of those who look; an overview names that of its reader
+PUBLIC: Final = "public"  # in their place, those who have no token
+HEAD: Final = '<link rel="icon" href="pages/icon.svg"><link rel="stylesheet" href="pages/show.css">'
 _LATEST: Final = 0  # the latest round, whichever that is
 _DIGITS: Final = 6
 
@@ -33,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class Shown(NamedTuple):
-    """An overview as JSON, and its ETag; an empty one while reports are being counted."""
+    """An overview as JSON or as markup, and its ETag; an empty one while reports are being counted."""
 
     body: bytes
     tag: str = ""
@@ -45,7 +48,7 @@ class _Kept:
     def __init__(self) -> None:
         self.making: asyncio.Future[None] | None = None
         self.state: Any = None
-        self.shown: dict[str, Shown] = {}
+        self.shown: dict[tuple[str, str], Shown] = {}
         self.until = 0.0
         self.counted = (0, 0)
 
@@ -60,6 +63,7 @@ class Live:
         preview: bool = False,
         known: Mapping[str, Mapping[str, float]] | None = None,
         planned: int = 0,
+        public: Collection[str] = (),
         clock: Clock = monotonic,
         work: Clock = thread_time,
     ) -> None:
@@ -67,6 +71,7 @@ class Live:
         self._known = known
         self._preview = preview
         self._planned = planned or None
+        self._public = public
         self._clock = clock
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
@@ -89,8 +94,11 @@ class Live:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def overview(self, number: int | None, scope: str) -> Shown:
-        """Return the overview of a round, of the latest by default, for who has a token of this scope."""
+    async def overview(self, number: int | None, scope: str, form: str = "json") -> Shown:
+        """Return the overview of a round, of the latest by default, for who has a token of this scope.
+
+        As `html` it is markup that shows the same, of chosen questions for the public.
+        """
         key = number or _LATEST
         kept = self._rounds.setdefault(key, _Kept())
         self._rounds.move_to_end(key)
@@ -108,9 +116,15 @@ class Live:
                 self._rounds.pop(key, None)
                 raise
         if kept.shown:
-            return kept.shown[scope]
+            return kept.shown[scope, form]
         done, every = kept.counted
-        return Shown(encode_json({"scope": scope, "counted": done, "reports": every}))
+        return self._forms({"scope": scope, "counted": done, "reports": every})[form]._replace(tag="")
+
+    def _forms(self, content: Mapping[str, Any]) -> dict[str, Shown]:
+        """Return an overview in all its forms. Markup is made from what JSON has, so that it cannot show more."""
+        if content["scope"] == PUBLIC:
+            return {"html": _shown(public_page(content, self._public, HEAD).encode())}
+        return {"json": _shown(encode_json(content)), "html": _shown(board(content).encode())}
 
     def _make(self, kept: _Kept, number: int | None) -> None:
         """Make an overview anew if anything has changed."""
@@ -142,12 +156,15 @@ class Live:
             content["damaged"] = sum(count for _, count in self._store.damaged)
             content["preview"] = self._preview
             content = plain(content, _DIGITS)
-            kept.shown = {scope: _shown({"scope": scope, **content}) for scope in READERS}
+            kept.shown = {
+                (scope, form): shown
+                for scope in (*READERS, *([PUBLIC] if self._public else []))
+                for form, shown in self._forms({"scope": scope, **content}).items()
+            }
             kept.state = state
             took = self._work() - begun
         kept.until = self._clock() + max(EVERY, took / SHARE)
 
 
-def _shown(content: Mapping[str, Any]) -> Shown:
-    body = encode_json(content)
+def _shown(body: bytes) -> Shown:
     return Shown(body, blake2b(body, digest_size=16).hexdigest())

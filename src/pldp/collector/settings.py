@@ -13,6 +13,8 @@ from typing import Any, Final
 from pldp.collector.retention import FORM
 from pldp.errors import UsageError
 from pldp.known import parse_known
+from pldp.survey import Survey
+from pldp.words import suggest
 
 PREFIX: Final = "PLDP_"  #: Environment variables are called like settings, in capitals, after this.
 
@@ -73,6 +75,11 @@ class Settings:
     known: str = _setting(
         "", "known shares of a question in pairs, such as late:yes=0.2,no=0.8, to which the other's are corrected"
     )
+    public: str = _setting(
+        "",
+        "questions, and pairs such as mode+late, whose results anybody may see at /results, with commas between; "
+        "empty: none",
+    )
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
     hosts: str = _setting(
         "",
@@ -126,6 +133,19 @@ class Settings:
         if not all(len(pair) > 1 and all(pair) for pair in pairs):
             raise UsageError(f"pairs must be names such as mode+late or mode+late+age, not {self.pairs[:40]!r}")
         return pairs
+
+    def public_names(self, survey: Survey) -> frozenset[str]:
+        """Return the names of results that anybody may see; refuse what the survey does not have or no step hides."""
+        names = [name.strip() for name in self.public.split(",") if name.strip()]
+        if names and self.result_step == 1:
+            raise UsageError("public: results for everybody change in steps; set result_step to 2 or more")
+        known = {each.name: each.name for each in survey.questions}
+        known |= {"+".join(pair): " × ".join(pair) for pair in self.question_pairs()}
+        for name in names:
+            if name not in known:
+                hint = suggest(name, [*known]) or f"; it may name {', '.join(known)}"
+                raise UsageError(f"public: {name[:40]!r} is no question of the survey, nor in pairs{hint}")
+        return frozenset(known[name] for name in names)
 
     def known_shares(self) -> dict[str, dict[str, float]] | None:
         """Return the question whose shares are known, with them; refuse one that is in no pair.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pldp.collector.http import ProblemError, Request, Response, with_etag
+from pldp.show import style
 from pldp.survey import Logo
 
 KINDS: Final = {
@@ -71,16 +72,20 @@ def assets() -> dict[str, Asset]:
     folders = {pages: ""}
     if not (pages / "device").is_dir():  # a wheel has the JavaScript device there, the source tree with other clients
         folders[Path(__file__).parents[3] / "clients" / "js" / "src"] = "device/"
-    found: dict[str, Asset] = {}
+    # Cards look the same everywhere: their style is that of reports and notebooks.
+    found = {"/pages/show.css": _asset(style().encode(), ".css")}
     for folder, prefix in folders.items():
         for file in (each for each in folder.rglob("*") if each.suffix in KINDS):
             path = f"/pages/{prefix}{file.relative_to(folder).as_posix()}"
             if file.suffix == ".html":
                 path = "/" if file.stem == "survey" else f"/{file.stem}"
-            body = file.read_bytes()
-            packed = _packed(_without_comments(body) if file.suffix in BARED else body)
-            found[path] = Asset(body, f"{KINDS[file.suffix]}; charset=utf-8", sha256(body).hexdigest()[:TAG], packed)
+            found[path] = _asset(file.read_bytes(), file.suffix)
     return found
+
+
+def _asset(body: bytes, suffix: str) -> Asset:
+    packed = _packed(_without_comments(body) if suffix in BARED else body)
+    return Asset(body, f"{KINDS[suffix]}; charset=utf-8", sha256(body).hexdigest()[:TAG], packed)
 
 
 def picture(logo: Logo) -> Asset:

@@ -18,31 +18,28 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
-SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
-SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own; see homogeneity)"
-SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
-SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
-SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested; see homogeneity)"
-CURVE_ASSUMES: Final = (
-    "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
-)
+SAME_SHARES: Final = "people of every level have the same shares (tested)"
+SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own)"
+SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item)"
+SAME_MEAN: Final = "people of every level and service have the same mean (tested)"
+SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested)"
+CURVE_ASSUMES: Final = "for curve and quantiles: people of every level and service have the same distribution (tested)"
+_SERVICES: Final = (" and service", " or service")  # in assumptions that fused results share with those of one survey
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 SAME_SUBSETS: Final = (
-    "people of every level, and of every set of services that they gave to, have the same distribution (tested; see "
-    "homogeneity)"
+    "people of every level, and of every set of services that they gave to, have the same distribution (tested)"
 )
 UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
 TESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
-TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
+TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
 FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
 MIX_NOT_USED: Final = "nothing about the mix of levels: the one that was given is not used here"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
-    "devices used the channels of the survey; forged reports are bounded by manipulation, and some are detected (see "
-    "forgery)"
+    "devices used the channels of the survey; how far a forged report reaches is known, and some are detected"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
 SAMPLE_OF_GROUPS: Final = "in every group, the people who reported are a random sample of the group"
@@ -148,6 +145,18 @@ LIVE_CHANGES: Final = Note(
     "info",
 )
 REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
+
+
+def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
+    """Return assumptions of fused results in the words of one survey, which has no services.
+
+    >>> of_one_survey([SAME_MEAN])
+    ('people of every level have the same mean (tested)',)
+    """
+    words = list(assumptions)
+    for more in _SERVICES:
+        words = [text.replace(more, "") for text in words]
+    return tuple(words)
 
 
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:

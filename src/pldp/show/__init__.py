@@ -1,9 +1,11 @@
 """One renderer of `to_mapping()` data: page, card, picture, table and sentence. It needs the standard library only."""
 
+from pldp.show.board import board, public_page
+from pldp.show.card import card
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
-from pldp.show.page import card, page, panel, results_body, results_page, snippet
+from pldp.show.page import page, panel, results_body, results_page, snippet, style
 from pldp.show.qr import qr_svg
 from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
 from pldp.show.table import Table, groups_table
@@ -12,6 +14,7 @@ __all__ = [
     "BY_KIND",
     "Table",
     "assumptions",
+    "board",
     "brief",
     "bullets",
     "card",
@@ -25,11 +28,13 @@ __all__ = [
     "page",
     "panel",
     "paragraph",
+    "public_page",
     "qr_svg",
     "results_body",
     "results_page",
     "sentence",
     "snippet",
+    "style",
     "table",
     "tables",
     "verdict",

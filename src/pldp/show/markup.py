@@ -53,7 +53,8 @@ def table(content: Table, shades: Sequence[Sequence[int]] = ()) -> str:
     )
     note = paragraph(content.note, "note") if content.note else ""
     grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return (f'<div class="scroll" tabindex="0">{grid}</div>' if content.rows else "") + note
+    named = f' role="group" aria-label="{escape(content.title, quote=True)}"' if content.title else ""
+    return (f'<div class="scroll" tabindex="0"{named}>{grid}</div>' if content.rows else "") + note
 
 
 def figure(drawing: Any, label: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 MOST_DIGITS: Final = 9  # decimals that are ever written
@@ -33,6 +33,11 @@ class Writer:
         """Write a number with its unit."""
         text = self.bare(number)
         return text if text == UNKNOWN else f"{text}{self.unit}"
+
+    @property
+    def without_unit(self) -> "Writer":
+        """The same writer for places that name the unit themselves."""
+        return replace(self, unit="")
 
     def between(self, low: float, high: float) -> str:
         """Write an interval as part of a sentence.

@@ -7,75 +7,86 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from pldp.show.axis import Axis, round_step
 from pldp.show.numbers import Writer, brief
 from pldp.show.table import Mapped, largest
 
 MOST_DOTS: Final = 60  # rows that are drawn
-ROW, FOOT, HEIGHT = 36, 24, 200  # pixels of a row of dots, of the labels below, and of a curve
+FOOT, HEIGHT = 24, 200  # pixels of the labels below a curve, and of the curve
 FARTHEST: Final = (-1.0, 2.0)  # shares that are drawn: lines of larger errors end at the edge, and the legend says so
 SLICES: Final = 40  # a curve's height is the share of people in about one part of so many
 BAND: Final = 1.5  # a band is drawn up to so many times the top of its curve
-PANEL, LEFT = 116, 0.08  # pixels of a label's picture over rounds, and the part at its left for the axis
-MOST_NAMES: Final = 8  # names of rounds that have room below
-_LETTERS: Final = 44  # of a label
+PANEL, LEFT = 96, 0.14  # pixels of a label's picture over rounds, and the part at its left for the axis
+MOST_NAMES: Final = 4  # names of rounds that have room below
+_DIAMOND: Final = '<path class="truth" d="M0 -6L5 0L0 6L-5 0Z"/>'
 
 
 def dots(
     found: Sequence[Mapped],
-    words_of: Callable[[Mapped], tuple[str, str]],
+    words_of: Callable[[Mapped], tuple[str, str, str]],
+    heads: tuple[str, str, str],
     about: str,
     *,
     unit: str | None = " %",
     around: Sequence[float] = (0.0,),
 ) -> str:
-    """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known.
+    """Draw a table with a dot and its interval per row, over a bar to what is consistent, and a diamond at the truth.
 
-    `words_of` a row are its label and its estimate; `unit` is that of shares on the axis, `None` for other numbers;
-    `around` are numbers that are on the axis in any case.
+    `words_of` a row are its label, estimate and interval, below `heads`; `unit` is that of shares on the axis, `None`
+    for other numbers; `around` are numbers that are on the axis in any case. The roles keep it a table where a phone
+    lays out its rows in another way.
     """
     rows, cut = largest(found, MOST_DOTS)
     farthest = FARTHEST if unit else (-math.inf, math.inf)
     ends = [number for row in rows for name in ("low", "high") if (number := row[name]) is not None]
     beyond = [number for number in ends if not farthest[0] <= number <= farthest[1]]
     inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
-    axis = Axis.around([*around, *inner, *(min(farthest[1], max(farthest[0], number)) for number in ends)])
-    height = ROW * len(rows) + FOOT
-    tops = range(0, ROW * len(rows), ROW)
-    marks = "".join(_words(*words_of(row), top) + _dot(row, axis, top) for row, top in zip(rows, tops, strict=True))
-    words = " ".join(filter(None, (cut, "Lines that leave the picture are longer than drawn." if beyond else "")))
+    axis = Axis.around([*around, *inner, *(min(farthest[1], max(farthest[0], number)) for number in ends)], 4)
     write = Writer(axis.digits(100), unit, 100) if unit else axis.label
-    frame = _grid(axis, height - FOOT) + _labels(axis, height, write)
-    return _figure(f"{frame}{marks}", height, about, words)
-
-
-def _words(label: str, estimate: str, top: int) -> str:
-    short = label if len(label) <= _LETTERS else label[: _LETTERS - 1] + "…"
+    ticks = f'<svg class="axis" aria-hidden="true">{_labels(axis, 20, write)}</svg>'
+    head = (escape(heads[0]), f'<span class="unseen">chart</span>{ticks}', *map(escape, heads[1:]))
+    lines = [_row("th", head, "columnheader")]
+    for row in rows:
+        label, *numbers = map(escape, words_of(row))
+        drawing = "" if row["estimate"] is None else f'<svg aria-hidden="true">{_dot(row, axis)}</svg>'
+        lines.append(_row("td", (label, drawing, *numbers), "cell"))
+    words = (cut, "Lines that leave the picture are longer than drawn." if beyond else "")
+    body = f'<tbody role="rowgroup">{"".join(lines[1:])}</tbody>'
     return (
-        f'<text x="0" y="{top + 14}">{escape(short)}</text>'
-        f'<text class="figure" x="100%" y="{top + 14}" text-anchor="end">{escape(estimate)}</text>'
+        f'<table class="dots" role="table"><caption class="unseen">{escape(about)}</caption>'
+        f'<thead role="rowgroup">{lines[0]}</thead>{body}</table>' + _note(words)
     )
 
 
-def _dot(row: Mapped, axis: Axis, top: int) -> str:
-    middle = top + 25
-    parts = []
+def _row(tag: str, cells: Sequence[str], role: str) -> str:
+    """Return a row of a table of dots: label, chart, estimate, interval."""
+    side = "col" if tag == "th" else "row"
+    first = f'<th scope="{side}" role="{"columnheader" if tag == "th" else "rowheader"}">{cells[0]}</th>'
+    scope = ' scope="col"' if tag == "th" else ""
+    styles = ("chart", "number", "number reach")
+    rest = zip(styles, cells[1:], strict=True)
+    return (
+        f'<tr role="row">{first}'
+        + "".join(f'<{tag} class="{style}"{scope} role="{role}">{cell}</{tag}>' for style, cell in rest)
+        + "</tr>"
+    )
+
+
+def _dot(row: Mapped, axis: Axis) -> str:
+    parts = [_grid(axis, "100%")]
     if row.get("consistent") is not None:
         width = axis.place(row["consistent"]) - axis.place(0)
-        parts.append(
-            f'<rect class="bar" x="{_at(axis, 0)}" y="{middle - 5}" width="{100 * max(0, width):.2f}%" height="10"/>'
-        )
+        box = f'x="{_at(axis, 0)}" y="20%" width="{100 * max(0, width):.2f}%" height="60%"'
+        parts.append(f'<rect class="bar" {box}/>')
     if row["low"] is not None and row["high"] is not None:
         low, high = _at(axis, row["low"]), _at(axis, row["high"])
-        parts.append(_line("reach", low, high, middle, middle))
-        parts += [_line("reach", end, end, middle - 4, middle + 4) for end in (low, high)]
-    if row["estimate"] is not None:
-        parts.append(f'<circle class="dot" cx="{_at(axis, row["estimate"])}" cy="{middle}" r="4.5"/>')
+        parts.append(_line("reach", low, high, "50%", "50%"))
+        parts += [_line("reach", end, end, "35%", "65%") for end in (low, high)]
+    parts.append(f'<circle class="dot" cx="{_at(axis, row["estimate"])}" cy="50%" r="4.5"/>')
     if row.get("true") is not None:
-        diamond = f'<path class="truth" d="M0 {middle - 6}L5 {middle}L0 {middle + 6}L-5 {middle}Z"/>'
-        parts.append(f'<svg x="{_at(axis, row["true"])}" overflow="visible">{diamond}</svg>')
+        parts.append(f'<svg x="{_at(axis, row["true"])}" y="50%" overflow="visible">{_DIAMOND}</svg>')
     return "".join(parts)
 
 
@@ -107,7 +118,7 @@ def curve(density: Mapped, mean: Mapped, unit: str, about: str) -> str:
         + _line("zero", "0", "100%", HEIGHT, HEIGHT)
         + _labels(axis, HEIGHT + FOOT, axis.label)
     )
-    words = f"Height: share of people per {brief(slice_width)}{f' {unit}' if unit else ''}."
+    words = f"Height: share of people per step of {brief(slice_width)}{f', in {unit}' if unit else ''}."
     if reach > rise.high:
         words += f" The band is cut: it reaches {write(reach)}."
     return _figure(body, HEIGHT + FOOT, about, words)
@@ -118,7 +129,8 @@ def _rise(axis: Axis, write: Writer, *, at_right: bool) -> str:
     beside = 'x="100%" text-anchor="end"' if at_right else 'x="2"'
     heights = ((tick, HEIGHT * (1 - axis.place(tick))) for tick in axis.ticks[1:])
     return "".join(
-        _line("grid", "0", "100%", y, y) + f'<text class="tick" {beside} y="{y + 13:.1f}">{write(tick)}</text>'
+        _line("grid", "0", "100%", f"{y:.1f}", f"{y:.1f}")
+        + f'<text class="tick" {beside} y="{y + 13:.1f}">{write(tick)}</text>'
         for tick, y in heights
     )
 
@@ -146,45 +158,58 @@ def panels(
 
     `labels` are what stands at the left and at the right above each, `points` its rows, one per round.
     """
-    places = [100 * (LEFT + (1 - LEFT) * (place + 0.5) / len(names)) for place in range(len(names))]
-    tops = range(0, PANEL * len(labels), PANEL)
-    drawn = (
-        _words(*words, top) + _panel(rows, places, top + 36, shares=shares)
-        for words, rows, top in zip(labels, points, tops, strict=True)
+    drawn = "".join(
+        f'<div class="course"><p><span>{escape(label)}</span> <span class="note">{escape(value)}</span></p>'
+        f'<svg role="img" aria-label="{escape(f"{label}: {about}", quote=True)}" width="100%" height="{PANEL + FOOT}">'
+        f"{_panel(rows, names, shares=shares)}</svg></div>"
+        for (label, value), rows in zip(labels, points, strict=True)
     )
-    height = PANEL * len(labels) + FOOT
-    below = f'class="tick" y="{height - 8}" text-anchor="middle"'
-    every = math.ceil(len(names) / MOST_NAMES)
-    foot = "".join(
-        f'<text {below} x="{x:.2f}%">{escape(name if len(name) <= 12 else name[:11] + "…")}</text>'
-        for x, name in list(zip(places, names, strict=True))[::-every]
-    )
-    return _figure("".join(drawn) + foot, height, about, "")
+    return f'<div class="courses">{drawn}</div>'
 
 
-def _panel(rows: Sequence[Mapped], places: Sequence[float], top: int, *, shares: bool) -> str:
-    numbers = [row[name] for row in rows for name in ("estimate", "low", "high")]
-    axis = Axis.around(numbers, 3)
+def _panel(rows: Sequence[Mapped], names: Sequence[str], *, shares: bool) -> str:
+    axis = Axis.around([row[name] for row in rows for name in ("estimate", "low", "high")], 3)
     write = Writer(axis.digits(100), " %", 100) if shares else axis.label
+    places = [f"{100 * (LEFT + (1 - LEFT) * (place + 0.5) / len(names)):.2f}%" for place in range(len(names))]
 
-    def height(number: float) -> float:
-        return top + (PANEL - 48) * (1 - axis.place(number))
+    def height(number: float) -> str:
+        return f"{16 + (PANEL - 16) * (1 - axis.place(number)):.1f}"
 
     marks = [
         _line("zero" if tick == 0 else "grid", "0", "100%", height(tick), height(tick))
-        + f'<text class="tick" x="0" y="{height(tick) - 3:.1f}">{escape(write(tick))}</text>'
+        + f'<text class="tick" x="0" y="{float(height(tick)) - 3:.1f}">{escape(write(tick))}</text>'
         for tick in axis.ticks
     ]
     known = [(x, row) for x, row in zip(places, rows, strict=True) if row["estimate"] is not None]
     for (x, row), (other, following) in pairwise(known):
-        ends = height(row["estimate"]), height(following["estimate"])
-        marks.append(_line("course", f"{x:.2f}%", f"{other:.2f}%", *ends))
+        marks.append(_line("course", x, other, height(row["estimate"]), height(following["estimate"])))
     for x, row in known:
-        at = f"{x:.2f}%"
         if row["low"] is not None and row["high"] is not None:
-            marks.append(_line("reach", at, at, height(row["low"]), height(row["high"])))
-        marks.append(f'<circle class="dot" cx="{at}" cy="{height(row["estimate"]):.1f}" r="4"/>')
+            marks.append(_line("reach", x, x, height(row["low"]), height(row["high"])))
+        marks.append(f'<circle class="dot" cx="{x}" cy="{height(row["estimate"])}" r="4"/>')
+    below = f'class="tick" y="{PANEL + FOOT - 6}" text-anchor="middle"'
+    every = math.ceil(len(names) / MOST_NAMES)
+    marks += [
+        f'<text {below} x="{x}">{escape(name if len(name) <= 12 else name[:11] + "…")}</text>'
+        for x, name in list(zip(places, names, strict=True))[::-every]
+    ]
     return "".join(marks)
+
+
+def columns(hours: Sequence[Mapped], about: str) -> str:
+    """Draw a bar per hour, what was rejected on top of what was stored; the table beside says the same."""
+    most = max((hour["stored"] + hour["rejected"] for hour in hours), default=0) or 1
+    width = 100 / max(len(hours), 12)
+    marks = []
+    for place, hour in enumerate(hours):
+        top = 0.0
+        for name in ("stored", "rejected"):
+            height = 100 * hour[name] / most
+            top += height
+            box = f'x="{(place + 0.1) * width:.2f}%" width="{0.8 * width:.2f}%"'
+            marks.append(f'<rect class="{name}" {box} y="{100 - top:.2f}%" height="{height:.2f}%"/>' if height else "")
+    marks.append(_line("zero", "0", "100%", "100%", "100%"))
+    return _figure("".join(marks), HEIGHT / 2, about, f"{most:,} in an hour at most.")
 
 
 def shades(numbers: Sequence[Sequence[float | None]]) -> list[list[int]]:
@@ -199,10 +224,15 @@ def shades(numbers: Sequence[Sequence[float | None]]) -> list[list[int]]:
 
 def _figure(body: str, height: float, about: str, words: str) -> str:
     drawing = f'<svg role="img" aria-label="{escape(about, quote=True)}" width="100%" height="{height}">{body}</svg>'
-    return drawing + (f'<p class="note">{escape(words)}</p>' if words else "")
+    return drawing + _note([words])
 
 
-def _grid(axis: Axis, height: float) -> str:
+def _note(words: Iterable[str]) -> str:
+    text = " ".join(filter(None, words))
+    return f'<p class="note">{escape(text)}</p>' if text else ""
+
+
+def _grid(axis: Axis, height: float | str) -> str:
     lines = ((("zero" if tick == 0 else "grid"), _at(axis, tick)) for tick in axis.ticks)
     return "".join(_line(style, x, x, 0, height) for style, x in lines)
 
@@ -223,8 +253,8 @@ def _at(axis: Axis, number: float) -> str:
     return f"{100 * axis.place(number):.2f}%"
 
 
-def _line(style: str, x1: Any, x2: Any, y1: float, y2: float) -> str:
-    return f'<line class="{style}" x1="{x1}" x2="{x2}" y1="{y1:.4g}" y2="{y2:.4g}"/>'
+def _line(style: str, x1: str, x2: str, y1: float | str, y2: float | str) -> str:
+    return f'<line class="{style}" x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"/>'
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

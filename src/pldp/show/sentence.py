@@ -46,8 +46,13 @@ def in_full(result: Mapped) -> str:
 
 
 def footing(result: Mapped) -> list[str]:
-    """Say what stands behind a result: a change, agreement of the levels, hidden levels, the fit, forged reports."""
-    found = [verdict(result.get("test"), result.get("names"))]
+    """Say what stands behind a result: the test of a change, and all checks."""
+    return [*filter(None, (verdict(result.get("test"), result.get("names")), *checks(result)))]
+
+
+def checks(result: Mapped) -> list[str]:
+    """Say whether levels agree, what hidden levels are estimated at, whether the fit converged, and what is forged."""
+    found = []
     if test := result.get("homogeneity"):
         degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
         numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"

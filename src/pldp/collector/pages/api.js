@@ -15,8 +15,8 @@ export const token = {
 };
 
 const WORDS = {
-	bad_token: "This token is not valid. Make one with: pldp store token NAME",
-	wrong_scope: "This token does not allow that. Make another one with: pldp store token NAME --scope read (or admin, to run rounds)",
+	bad_token: "This token is not valid. Make one with the command that pldp serve printed: pldp store token NAME --database FILE",
+	wrong_scope: "This token does not allow that. Make another one with the command that pldp serve printed, and --scope read (or admin, to run rounds)",
 };
 
 /** What the collector refused, in one line. */

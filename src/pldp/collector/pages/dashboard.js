@@ -1,31 +1,18 @@
-/** The dashboard: asks for the overview every two seconds while somebody looks; if nothing changed, that is a few bytes. */
-import { Refused, ask, token } from "./api.js";
-import { missingCard, resultCard, sentence } from "./cards.js";
-import { columns, fit } from "./charts.js";
-import { byId, make } from "./dom.js";
-import { brief, clock, hour, whole } from "./format.js";
+/** The dashboard: shows what the collector renders, asked for every two seconds while somebody looks; unchanged, that is a few bytes. */
+import { Refused, ask, download, token } from "./api.js";
+import { byId } from "./dom.js";
 
 const EVERY = 2000;
 const LONGEST = 30_000;
-
-const REASONS = {
-	malformed: "not a report", wrong_schema: "of another format", wrong_survey: "of another survey", bad_id: "wrong id",
-	no_answer: "without an answer", too_many_answers: "too many answers", unknown_question: "unknown question",
-	repeated_question: "a question twice", unknown_level: "unknown level", wrong_type: "wrong type of output",
-	wrong_length: "wrong length of output", out_of_range: "impossible output", conflict: "another report with the same id",
-	withdrawn: "sent again after withdrawal", closed_round: "the round was closed", closed_survey: "after the closing date", over_budget: "over the person's budget",
-};
+const TIME = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
 
 let chosen = "";
-let shown = null;
 let tag = null;
-let cards = [];
-let shape = "";
 let timer = 0;
 let failures = 0;
 let asking = null;
 
-const round = () => shown.round;
+const say = (line) => (byId("status").textContent = line);
 
 const tell = (error) => {
 	const place = byId("error");
@@ -33,109 +20,50 @@ const tell = (error) => {
 	place.hidden = false;
 };
 
-const row = (...cells) => make("tr", {}, ...cells);
-const cell = (text, className = "") => make("td", { className }, text);
+/** Nodes of a page part that the collector rendered. Its texts are escaped there, and nothing in it can run: a parsed document has no scripts, and the policy forbids inline ones. */
+const parse = (markup) => new DOMParser().parseFromString(markup, "text/html").body;
 
-const tile = (name, number, note) => make("div", {}, make("dt", {}, name), make("dd", {}, number, make("span", { className: "muted small" }, note)));
-
-const showHeadline = ({ reports, rejections, rounds, hours }) => {
-	const here = rounds.find((each) => each.number === round());
-	const refused = Object.values(rejections).reduce((sum, count) => sum + count, 0);
-	const latest = hours.at(-1);
-	byId("headline").replaceChildren(
-		tile("Reports", whole(reports), `round ${here.number}, ${here.open ? "open" : "closed"}`),
-		tile("This hour", latest ? whole(latest.stored) : "–", latest ? `since ${clock(latest.start)}` : ""),
-		tile("Withdrawn", whole(here.withdrawn), "erased and not counted"),
-		tile("Rejected", whole(refused), refused ? `${brief((100 * refused) / (refused + reports))} % of what came` : "of what came"));
-};
-
-/** Codes of notes that stand above all results. */
-const ALARMS = new Set(["levels-disagree", "forged-reports"]);
-
-const showDisagreements = (views) => {
-	const items = views.flatMap((view, place) => (view.notes ?? []).filter(({ code }) => ALARMS.has(code)).map(({ text }) =>
-		make("li", {}, make("a", { href: `#result-${place}` }, view.text || view.name), ` ${sentence(text)}`)));
-	byId("disagreements").replaceChildren(...items);
-	byId("disagree").hidden = items.length === 0;
-};
-
-/** How results change, what is missing from them, and whether there are any. */
-const showSteps = ({ step, questions, damaged, preview }) => {
-	const empty = step > 1 && questions.length === 0;
-	byId("steps").textContent = step > 1 ? `Results change in steps of ${whole(step)} reports per level. Once anybody has withdrawn, ${whole(step)} of each level are left out.` : "";
-	byId("empty").textContent = `Nothing to show yet: results begin with ${whole(step)} reports of one level.`;
-	byId("empty").hidden = !empty;
-	byId("damaged").textContent = `${whole(damaged)} ${damaged === 1 ? "report is" : "reports are"} damaged and left out; run pldp store check.`;
-	byId("damaged").hidden = damaged === 0;
-	byId("preview").hidden = !preview;
-	return empty;
-};
-
-/** Cards are made anew only when something gets its first result, or loses its last. */
-const showResults = (views, step, trends) => {
-	const key = JSON.stringify(views.map(({ name, kind }) => [name, kind]));
-	if (key !== shape) {
-		cards = views.map((view, place) => (view.kind ? resultCard(view, place, round, tell) : missingCard(place)));
-		byId("results").replaceChildren(...cards.map(({ card }) => card));
-		shape = key;
+/** Times of day come in UTC; readers see them in their own zone. */
+const localTimes = (part) => {
+	for (const time of part.querySelectorAll("time")) {
+		const short = /^\d/.test(time.textContent);
+		time.textContent = new Date(time.dateTime).toLocaleString("en-GB", short ? { hour: "2-digit", minute: "2-digit" } : TIME);
 	}
-	views.forEach((view, place) => cards[place].fill(view, step, trends.find(({ name }) => name === view.name)));
 };
 
-const showHours = (hours) => {
-	fit(byId("hours"), columns(hours, clock));
-	byId("hour-rows").replaceChildren(...hours.toReversed().map(({ start, stored, rejected }) =>
-		row(make("th", { scope: "row" }, hour(start)), cell(whole(stored), "number"), cell(whole(rejected), "number"))));
-};
+/** What a part that can be opened or focused is called, so that it stays so when numbers change. */
+const key = (part) => `${part.closest("section")?.getAttribute("aria-labelledby")} ${part.querySelector("summary")?.textContent ?? part.textContent}`;
+const keys = (parts) => new Set([...parts].map(key));
 
-const showRejections = ({ rejections, few, step }) => {
-	const counted = Object.entries(rejections).filter(([, count]) => count).sort(([, one], [, two]) => two - one);
-	const told = [...counted.map(([reason, count]) => [reason, whole(count)]), ...few.map((reason) => [reason, `fewer than ${whole(step)}`])];
-	byId("rejections").tBodies[0].replaceChildren(...told.map(([reason, count]) =>
-		row(make("th", { scope: "row" }, REASONS[reason] ?? reason, " ", make("code", { className: "muted" }, reason)), cell(count, "number"))));
-	byId("rejections").hidden = told.length === 0;
-	byId("none-rejected").hidden = told.length > 0;
-};
-
-const showRounds = ({ rounds, scope }) => {
-	byId("rounds").replaceChildren(...rounds.toReversed().map((each) =>
-		row(make("th", { scope: "row" }, `Round ${each.number}`), cell(each.open ? "open" : "closed"), cell(whole(each.reports), "number"), cell(whole(each.withdrawn), "number"))));
+const show = (markup) => {
+	const [board, fresh] = [byId("board"), parse(markup)];
+	localTimes(fresh);
+	const opened = keys(board.querySelectorAll("details[open]"));
+	const focused = board.contains(document.activeElement) ? key(document.activeElement) : null;
+	const loaded = new Map([...board.querySelectorAll("details[data-more]")].map((part) => [key(part), part]));
+	for (const part of fresh.querySelectorAll("details")) {
+		if (loaded.has(key(part))) part.replaceChildren(...loaded.get(key(part)).childNodes);
+		part.open = opened.has(key(part));
+	}
+	board.replaceChildren(...fresh.childNodes);
+	if (focused) [...board.querySelectorAll("summary, button, a, h2")].find((part) => key(part) === focused)?.focus({ preventScroll: true });
+	const facts = board.firstElementChild?.dataset ?? {};
+	if (!facts.round) return;
+	document.title = `${facts.title} – dashboard`;
+	byId("title").textContent = facts.title;
+	byId("collector").textContent = facts.by || "Dashboard";
+	byId("fresh").textContent = `As of ${new Date().toLocaleTimeString("en-GB")}`;
 	const select = byId("round");
-	if (select.options.length !== rounds.length + 1) {
-		select.replaceChildren(new Option("latest", ""), ...rounds.toReversed().map(({ number }) => new Option(number, number)));
+	if (select.options.length !== Number(facts.rounds) + 1) {
+		const numbers = Array.from({ length: Number(facts.rounds) }, (_, place) => String(Number(facts.rounds) - place));
+		select.replaceChildren(new Option("latest", ""), ...numbers.map((number) => new Option(number, number)));
 		select.value = chosen;
 	}
-	const open = rounds.some((each) => each.open);
-	byId("running").hidden = scope !== "admin";
-	byId("close").disabled = !open;
-	byId("open").disabled = open;
-};
-
-const show = (overview) => {
-	const counting = !("questions" in overview);
-	byId("counting").hidden = !counting;
-	if (counting) {
-		byId("counted").textContent = `Counting: ${whole(overview.counted)} of ${whole(overview.reports)} reports`;
-		byId("progress").value = overview.counted / Math.max(1, overview.reports);
-		return;
-	}
-	shown = overview;
-	document.title = `${overview.title} – dashboard`;
-	byId("title").textContent = overview.title;
-	byId("collector").textContent = overview.collector || "Dashboard";
-	byId("fresh").textContent = `As of ${new Date().toLocaleTimeString("en-GB")}`;
-	byId("hash").textContent = overview.survey;
-	const views = showSteps(overview) ? [] : [...overview.questions, ...overview.missing, ...overview.tables];
-	showDisagreements(views);
-	showHeadline(overview);
-	showResults(views, overview.step, overview.trends);
-	showHours(overview.hours);
-	showRejections(overview);
-	showRounds(overview);
 };
 
 const enter = (inside) => {
 	byId("entering").hidden = inside;
+	byId("enter").disabled = false;
 	for (const id of ["board", "controls"]) byId(id).hidden = !inside;
 };
 
@@ -143,10 +71,10 @@ const leave = () => {
 	clearTimeout(timer);
 	asking?.abort();
 	token.forget();
-	[shown, tag, cards, shape, chosen] = [null, null, [], "", ""];
-	byId("results").replaceChildren();
+	[tag, chosen] = [null, ""];
+	byId("board").replaceChildren();
 	byId("round").replaceChildren();
-	byId("status").textContent = "";
+	say("");
 	enter(false);
 	byId("token").focus();
 };
@@ -157,14 +85,15 @@ const look = async () => {
 	asking = new AbortController();
 	const { signal } = asking;
 	try {
-		const answer = await ask(`overview${chosen && `?round=${chosen}`}`, { headers: tag ? { "if-none-match": tag } : {}, signal });
+		const answer = await ask(`overview.html${chosen && `?round=${chosen}`}`, { headers: tag ? { "if-none-match": tag } : {}, signal });
 		if (answer.status === 200) {
-			const overview = await answer.json();
+			const markup = await answer.text();
+			if (byId("board").hidden) say("Signed in.");
 			enter(true);
-			show(overview);
+			show(markup);
 			tag = answer.headers.get("etag");
 		}
-		if (failures) byId("status").textContent = "Connected again.";
+		if (failures) say("Connected again.");
 		failures = 0;
 		byId("error").hidden = true;
 		return EVERY;
@@ -192,7 +121,7 @@ const watch = async () => {
 const change = async (what) => {
 	try {
 		const { number, open } = await (await ask(`rounds/${what}`, { method: "POST" })).json();
-		byId("status").textContent = `Round ${number} is ${open ? "open" : "closed"}.`;
+		say(`Round ${number} is ${open ? "open" : "closed"}.`);
 		byId("error").hidden = true;
 		setTimeout(watch, 1000);
 	} catch (error) {
@@ -200,21 +129,37 @@ const change = async (what) => {
 	}
 };
 
+/** Load what is made only when somebody asks for it. */
+const load = async (part) => {
+	const { more, part: wanted } = part.dataset;
+	const found = parse(await (await ask(more)).text()).querySelector(wanted);
+	part.replaceChildren(part.querySelector("summary"), found ?? "Nothing was found.");
+};
+
 byId("entering").addEventListener("submit", (event) => {
 	event.preventDefault();
 	token.set(byId("token").value.trim());
 	byId("token").value = "";
 	byId("error").hidden = true;
+	byId("enter").disabled = true;
+	say("Signing in …");
 	watch();
 });
 byId("round").addEventListener("change", ({ target }) => {
 	[chosen, tag] = [target.value, null];
-	byId("status").textContent = chosen ? `Showing round ${chosen}.` : "Showing the latest round.";
+	say(chosen ? `Showing round ${chosen}.` : "Showing the latest round.");
 	watch();
 });
+byId("board").addEventListener("click", ({ target }) => {
+	const { file, name, act } = target.closest("button")?.dataset ?? {};
+	if (file) download(file, name).catch(tell);
+	if (act === "open") change("open");
+	if (act === "close") byId("closing").showModal();
+});
+byId("board").addEventListener("toggle", ({ target }) => {
+	if (target.open && target.dataset.more) load(target).catch(tell);
+}, true);
 byId("leave").addEventListener("click", leave);
-byId("open").addEventListener("click", () => change("open"));
-byId("close").addEventListener("click", () => byId("closing").showModal());
 byId("not").addEventListener("click", () => byId("closing").close());
 byId("really").addEventListener("click", () => {
 	byId("closing").close();
@@ -223,5 +168,7 @@ byId("really").addEventListener("click", () => {
 document.addEventListener("visibilitychange", watch);
 
 token.take();
-if (token.get()) watch();
-else enter(false);
+if (token.get()) {
+	say("Signing in …");
+	watch();
+} else enter(false);

@@ -18,6 +18,7 @@ from pldp.estimates.notes import (
     QUANTILES_OF_POPULATION,
     levels_disagree,
     levels_untested,
+    of_one_survey,
 )
 from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, fit_density, pool_densities
 from pldp.estimates.numbers.dependence import untested_groups
@@ -265,7 +266,7 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     beside = with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
     if tested is not None and tested.rejected:
         shared["notes"] += (CURVE_POOLS,)
-    shared["assumptions"] += (CURVE_ASSUMES,)
+    shared["assumptions"] += of_one_survey([CURVE_ASSUMES])
     return with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
 
 
@@ -324,7 +325,7 @@ def _of_mean(fused: Fused, question: Number, found: Mean, pool: str) -> dict[str
             for source, weight in zip(fused.sources, weights.tolist(), strict=True)
         ),
         "homogeneity": found.homogeneity,
-        "assumptions": found.assumptions,
+        "assumptions": of_one_survey(found.assumptions),
         "notes": levels_disagree(found.homogeneity, pool),
     }
 

@@ -19,6 +19,7 @@ from pldp.estimates.notes import (
     given_mix,
     levels_disagree,
     mix_contradicted,
+    of_one_survey,
     weak_test,
 )
 from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, fit_density, sum_densities
@@ -90,7 +91,7 @@ def estimate_hidden(tally: Tally, question: Number, options: Options) -> Estimat
     unused = () if hidden.mix.bounds.nothing else (MIX_NOT_USED,)
     free |= {"assumptions": assume(options.target, FREE_CHOICE, *unused), "notes": levels_disagree(test, "free")}
     if curves is not None:
-        shared["assumptions"] += (CURVE_ASSUMES,)
+        shared["assumptions"] += of_one_survey([CURVE_ASSUMES])
         shared["notes"] += (CURVE_POOLS,) if test is not None and test.rejected else ()
     return Estimated(shared, free, curves)
 

@@ -1,8 +1,11 @@
 """One answer out of several: a share per value."""
 
-from pldp.show.kinds.kind import Kind, drawn, shown
-from pldp.show.picture import dots
+from typing import Final
+
+from pldp.show.kinds.kind import Kind
 from pldp.show.table import Mapped
+
+_BAR: Final = " The bar is the nearest set of shares that could be true: none below 0, together 100 %."
 
 
 class Choice(Kind):
@@ -10,13 +13,13 @@ class Choice(Kind):
 
     phrase = "one answer"
     heads = ("value", "share")
-    legend = (
-        "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0. "
-        "The bar is the nearest set of shares that could be true."
-    )
+    legend = "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0."
+
+    def legend_of(self, result: Mapped) -> str:
+        """Explain the bar where there is one."""
+        bars = any(row.get("consistent") is not None for row in result["rows"])
+        return f"{super().legend_of(result)}{_BAR if bars else ''}"
 
     def picture(self, result: Mapped) -> str:
         """Draw a dot per value."""
-        write = self.writer(result)
-        about = f"Shares of {result['name']} with their intervals; the numbers are in the table below"
-        return dots(drawn(result["rows"]), lambda row: (self.label(row), shown(row, write(row))), about)
+        return self.dotted(result, result["rows"], f"Shares of {result['name']} with their intervals")

@@ -1,7 +1,10 @@
 """Any number of answers: a share per item, frequent sets of items, and rules between them."""
 
+from typing import Any
+
 from pldp.show.kinds.choice import Choice
 from pldp.show.kinds.kind import sayable
+from pldp.show.markup import paragraph
 from pldp.show.numbers import Writer, as_sentence, brief, percents
 from pldp.show.table import MOST_ROWS, Mapped, Table
 
@@ -12,7 +15,16 @@ class Choices(Choice):
     phrase = "any number of answers"
     heads = ("item", "share")
     noun, verb, nobody = "item", "have", "perhaps nobody has"
-    legend = "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0."
+
+    def more(self, result: Mapped) -> str:
+        """Draw frequent sets, or say that there are none."""
+        found = self._sets(result) if sayable(result["rows"]) else None
+        if found is None:
+            return ""
+        sets = _named_sets(result)
+        drawing = self.dotted(result, sets, "Frequent sets with their intervals") if sets else ""
+        words = paragraph(found.title, "note") if sets else ""
+        return f'<div class="sets"><h3>Frequent sets</h3>{words}{drawing}{paragraph(found.note, "note")}</div>'
 
     def tables(self, result: Mapped) -> list[Table]:
         """Return single items, frequent sets and rules."""
@@ -23,7 +35,7 @@ class Choices(Choice):
         """Return sets of two items and more; the first table has the single ones."""
         if "min_support" not in result or result.get("largest") == 1:
             return None
-        sets = [{**row, "label": " + ".join(row["items"])} for row in result.get("sets") or () if len(row["items"]) > 1]
+        sets = _named_sets(result)
         floor = f"{brief(100 * result['min_support'])} %"
         promise = as_sentence(result.get("promise", ""))
         if not sets:
@@ -31,6 +43,12 @@ class Choices(Choice):
             return Table("", (), [], note=" ".join(filter(None, (none, promise))))
         found = self.table(result, sets, f"frequent sets: items that at least {floor} of the people have together")
         return found._replace(note=" ".join(filter(None, (found.note, promise))))
+
+
+def _named_sets(result: Mapped) -> list[dict[str, Any]]:
+    """Return sets of two items and more under one label each."""
+    found = [row for row in result.get("sets") or () if len(row["items"]) > 1]
+    return [{**row, "label": " + ".join(row["items"])} for row in found]
 
 
 def _rules(result: Mapped) -> Table | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from pldp.show.numbers import TOO_FEW, UNKNOWN, Writer, brief, count_of, listed, percents
+from pldp.show.picture import dots
 from pldp.show.table import Mapped, Table, largest
 
 NAMED: Final = 3  # rows that a sentence names
@@ -20,12 +21,16 @@ class Kind(ABC):
     noun: str = "value"  # what the rows are
     verb: str = "answer"  # what people do with them
     nobody: str = "perhaps nobody answers"
-    picture_is_table: bool = False  # whether the picture is the first table, with shades
+    picture_is_table: bool = False  # whether the picture has all that the tables have
 
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
         """Return what writes the numbers of a row, with `more` digits than the error has: per cent, all rows alike."""
         write = percents([row["standard_error"] for row in result["rows"]], more=more)
         return lambda _: write
+
+    def heads_of(self, result: Mapped) -> tuple[str, str]:  # noqa: ARG002 - others depend on what is compared
+        """Return what stands above the labels and above the estimates."""
+        return self.heads
 
     def legend_of(self, result: Mapped) -> str:  # noqa: ARG002 - others have several pictures
         """Say what the picture of this result shows."""
@@ -34,6 +39,32 @@ class Kind(ABC):
     @abstractmethod
     def picture(self, result: Mapped) -> str:
         """Return the picture as markup; empty if there is nothing to draw."""
+
+    def dotted(
+        self,
+        result: Mapped,
+        rows: Sequence[Mapped],
+        about: str,
+        *,
+        unit: str | None = " %",
+        around: Sequence[float] = (0.0,),
+    ) -> str:
+        """Draw rows as dots with intervals, and write them beside."""
+        write = self.writer({**result, "rows": rows})
+
+        def words(row: Mapped) -> tuple[str, str, str]:
+            own = write(row)
+            if row.get("too_few"):
+                return self.label(row), TOO_FEW, needed(row)
+            # Units other than per cent stand beside the estimate only.
+            return self.label(row), own(row["estimate"]), (own if unit else own.without_unit).interval(*_ends(row))
+
+        heads = (*self.heads_of(result), f"{brief(100 * result['confidence'])} % interval")
+        return dots(drawn(rows), words, heads, about, unit=unit, around=around)
+
+    def more(self, result: Mapped) -> str:  # noqa: ARG002 - most kinds have one picture
+        """Return what stands below the picture as markup."""
+        return ""
 
     def label(self, row: Mapped) -> str:
         """Return what a row is about."""
@@ -59,7 +90,8 @@ class Kind(ABC):
         write = self.writer(result, more=1)
         kept, note = largest(rows)
         extra = {name: head for name, head in _EXTRA.items() if rows and name in rows[0]}
-        heads = (*self.heads, f"{brief(100 * result['confidence'])} % interval", "std. error", *extra.values())
+        interval = f"{brief(100 * result['confidence'])} % interval"
+        heads = (*self.heads_of(result), interval, "std. error", *extra.values())
         cells = []
         for row in kept:
             own = write(row)
@@ -150,9 +182,8 @@ def drawn(rows: Iterable[Mapped]) -> list[Mapped]:
     return [{**row, **blank} if row.get("too_few") else row for row in rows]
 
 
-def shown(row: Mapped, write: Writer) -> str:
-    """Write an estimate beside its dot."""
-    return TOO_FEW if row.get("too_few") else write(row["estimate"])
+def _ends(row: Mapped) -> tuple[float | None, float | None]:
+    return row["low"], row["high"]
 
 
 def between(row: Mapped, write: Writer, bounds: Sequence[float] = (0.0, 1.0)) -> str:

@@ -8,13 +8,14 @@ from typing import Final
 from pldp.show.axis import Axis
 from pldp.show.kinds.kind import Kind, between, in_words, needed
 from pldp.show.numbers import UNKNOWN, Writer, amounts, brief, listed
-from pldp.show.picture import curve, dots
+from pldp.show.picture import curve
 from pldp.show.table import Mapped, Table
 
 BARS, LONGEST = 16, 30  # bars of a density in a terminal, and the letters of the longest one
 _MEDIAN: Final = "50 %"
 _IF_SMOOTH: Final = "if smooth"
-_DOT: Final = "The dot is the mean, the line its {confidence} % interval, between the bounds of the question."
+_DOT: Final = "The dot is the mean, the line its {confidence} % interval."
+_DOTS: Final = "The dots are quantiles, the lines their {confidence} % intervals."
 
 
 class Number(Kind):
@@ -39,40 +40,41 @@ class Number(Kind):
             error, low, high = row["standard_error"], row["low"], row["high"]
             if error is None and low is not None and high is not None:
                 error = (high - low) / 4
-            return amounts(error, result.get("unit", ""), more=more, size=row["estimate"] or 1.0)
+            coarse = bool(error and error >= 10)  # tens would round an end of an interval to 0
+            return amounts(error, result.get("unit", ""), more=more or coarse, size=row["estimate"] or 1.0)
 
         return of
 
     def legend_of(self, result: Mapped) -> str:
-        """Name the dot where there is no density."""
-        return super().legend_of(result) if result.get("density") else _DOT
+        """Name the dots where there is no density, or none that says anything."""
+        if not result.get("density"):
+            return _DOT
+        return _DOTS if result["rows"][0].get("too_few") else super().legend_of(result)
 
     def picture(self, result: Mapped) -> str:
-        """Draw the density, or the mean between the bounds of the question where that is all."""
-        if result["rows"][0].get("too_few"):
-            return ""
-        if not result.get("density"):
-            return self._dot(result) if result.get("bounds") else ""
+        """Draw the density and the rows below it, or the mean between the bounds of the question where that is all."""
+        density, mean = result.get("density"), result["rows"][0]
         about = f"Distribution of {result['name']} with its mean; the numbers are in the table below"
-        return curve(result["density"], result["rows"][0], result.get("unit", ""), about)
-
-    def _dot(self, result: Mapped) -> str:
-        write = self.writer(result)
-        about = f"Mean of {result['name']} with its interval; the numbers are in the table below"
-        words = lambda row: (self.label(row), write(row)(row["estimate"]))  # noqa: E731
-        return dots(result["rows"], words, about, unit=None, around=result["bounds"])
+        drawing = ""
+        if density and not mean.get("too_few"):
+            drawing = curve(density, mean, result.get("unit", ""), about)
+        rows, around = result["rows"], () if density else result.get("bounds") or ()
+        return drawing + self.dotted(result, rows, f"Numbers of {result['name']}", unit=None, around=around)
 
     def table(self, result: Mapped, rows: Sequence[Mapped], title: str = "") -> Table:
         """Return the rows; beside conservative intervals those that hold if the distribution is a smooth curve."""
-        found = super().table(result, rows, title)
-        if not any(row.get("conservative") for row in rows):
-            return found
-        write = self.writer(result, more=1)
-        cells = [
-            (*cell, write(row).interval(row.get("smooth_low"), row.get("smooth_high")))
-            for cell, row in zip(found.rows, rows, strict=True)
-        ]
-        return found._replace(heads=(*found.heads, _IF_SMOOTH), rows=cells)
+        unit = result.get("unit", "")
+        found = super().table({**result, "unit": ""}, rows, title)
+        name, estimate, *others = found.heads
+        heads, cells = (name, f"{estimate}, {unit}" if unit else estimate, *others), found.rows
+        if any(row.get("conservative") for row in rows):
+            write = self.writer({**result, "unit": ""}, more=1)
+            heads = (*heads, _IF_SMOOTH)
+            cells = [
+                (*cell, write(row).interval(row.get("smooth_low"), row.get("smooth_high")))
+                for cell, row in zip(cells, rows, strict=True)
+            ]
+        return found._replace(heads=heads, rows=cells)
 
     def bars(self, result: Mapped) -> Table | None:
         """Return the density in steps of its axis."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pldp.show.kinds.kind import NAMED, Kind, drawn, needed, sayable, shown
+from pldp.show.kinds.kind import NAMED, Kind, drawn, needed, sayable
 from pldp.show.numbers import TOO_FEW, Writer, listed
-from pldp.show.picture import dots, panels
+from pldp.show.picture import panels
 from pldp.show.table import MOST_ROWS, Mapped, Table, largest
 
 MOST_PANELS: Final = 12  # labels that are drawn over rounds
@@ -17,7 +17,6 @@ class Change(Kind):
     """Differences of two rounds; those of shares are percentage points."""
 
     phrase = "change between two rounds"
-    heads = ("", "change")
     legend = "The dot is the change, the line its {confidence} % interval; pp are percentage points."
 
     def __init__(self, one_round: Mapping[str, Kind]) -> None:
@@ -39,20 +38,19 @@ class Change(Kind):
         legend = super().legend_of(result)
         return legend.replace("the change,", f"the difference, {names[0]} minus {names[1]},") if names else legend
 
+    def heads_of(self, result: Mapped) -> tuple[str, str]:
+        """Name the labels as one round does."""
+        return self.one_round[result["of"]].heads[0], "difference" if result.get("names") else "change"
+
     def tables(self, result: Mapped) -> list[Table]:
         """Return the differences."""
-        found = self.table(result, self.named(result, result["rows"]))
-        heads = tuple("difference" if result.get("names") and head == "change" else head for head in found.heads)
-        return [found._replace(heads=heads)]
+        return [self.table(result, self.named(result, result["rows"]))]
 
     def picture(self, result: Mapped) -> str:
         """Draw a dot per label."""
-        write = self.writer(result)
         what = "Differences" if result.get("names") else "Changes"
-        about = f"{what} of {result['name']} with their intervals; the numbers are in the table below"
-        rows = drawn(self.named(result, result["rows"]))
-        unit = _POINTS if result["unit"] == _SHARE else None
-        return dots(rows, lambda row: (self.label(row), shown(row, write(row))), about, unit=unit)
+        rows, unit = self.named(result, result["rows"]), _POINTS if result["unit"] == _SHARE else None
+        return self.dotted(result, rows, f"{what} of {result['name']} with their intervals", unit=unit)
 
     def says(self, result: Mapped) -> str:
         """Return the largest changes in words."""
@@ -129,7 +127,9 @@ class Trend(Change):
         found, note = self._by_label(result, rows, MOST_ROWS)
         unit = writer(rows[0]).unit.strip()
         title = f"{title}, in {unit}" if unit else title
-        return Table(title, ("", *heads), [(label, *map(cell, own)) for label, own in found], note=note)
+        return Table(
+            title, (self.heads_of(result)[0], *heads), [(label, *map(cell, own)) for label, own in found], note=note
+        )
 
     def _by_label(
         self, result: Mapped, rows: Sequence[Mapped], most: int
@@ -146,7 +146,10 @@ class Trend(Change):
         """Draw a small picture per label."""
         found, note = self._by_label(result, result["rows"], MOST_PANELS)
         write = self.one_round[result["of"]].writer(result)
-        labels = [(label, write(rows[-1])(rows[-1]["estimate"])) for label, rows in found]
+        labels = [
+            (label, TOO_FEW if rows[-1].get("too_few") else write(rows[-1])(rows[-1]["estimate"]))
+            for label, rows in found
+        ]
         about = f"{result['name']} over rounds with intervals; the numbers are in the table below"
         names, shares = [each["name"] for each in result["rounds"]], result["unit"] == _SHARE
         drawing = panels(labels, [drawn(rows) for _, rows in found], names, about, shares=shares)

@@ -42,7 +42,7 @@ class TwoWay(Kind):
         dark = iter(shades(every))
         shown = [
             table(content, [[0, *next(dark)] for _ in cells])
-            for content, (_, cells) in zip(self._slices(result), slices, strict=True)
+            for content, (_, cells) in zip(self._slices(result, more=0), slices, strict=True)
         ]
         return "".join([*shown, *map(table, _association_table(result))])
 
@@ -50,10 +50,10 @@ class TwoWay(Kind):
         """Return the largest rows in words, and the association."""
         return "; ".join([super().says(result), *_association_words(result)])
 
-    def _slices(self, result: Mapped) -> list[Table]:
+    def _slices(self, result: Mapped, more: int = 1) -> list[Table]:
         first, second, *rest = result["questions"]
         rows, columns, *_ = _values(result)
-        write = self.writer(result, more=1)({})
+        write = self.writer(result, more=more)({})
 
         def cell(row: Mapped) -> str:
             if row.get("too_few"):

@@ -1,6 +1,7 @@
 """What the owner of a collector should know when it starts: one line each, never a reason not to start."""
 
 import shlex
+from pathlib import Path
 from time import time
 
 from pldp.collector.callers import is_loopback
@@ -41,9 +42,10 @@ def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
 
 
 def token_command(settings: Settings) -> str:
-    """Return the command that makes a token for this store; the address of a database may hold a password."""
-    if settings.database == Settings.database:
-        return "pldp store token NAME"
+    """Return the command that makes a token for this store, wherever it is typed.
+
+    The address of a database may hold a password, so it is not repeated.
+    """
     if "://" in settings.database:
         return "pldp store token NAME (with PLDP_DATABASE set as here)"
-    return f"pldp store token NAME --database {shlex.quote(settings.database)}"
+    return f"pldp store token NAME --database {shlex.quote(str(Path(settings.database).absolute()))}"
