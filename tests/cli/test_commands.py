@@ -77,7 +77,7 @@ def test_demo_ends_its_collector_whatever_happens(capsys, tmp_path: Path, monkey
         assert code == 2
         assert re.fullmatch(r"pldp: http://127.0.0.1:\d+: POST /v1/withdraw got 404 unknown_receipt\n", err)
     with monkeypatch.context() as patched:
-        patched.setattr("pldp.collector.server._reserve", lambda _: 1 / 0)
+        patched.setattr("pldp.collector.server._reserve", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(capsys, "demo")
     assert not list(tmp_path.iterdir())

@@ -9,10 +9,10 @@ tell one person's upload from the others'.
 import platform
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator
+from importlib.metadata import version
 from itertools import accumulate
 from typing import Final
 
-from pldp import __version__
 from pldp.collector import http
 from pldp.collector.formats import METRICS
 from pldp.collector.http import Problem, ProblemError, Request, Response, Route
@@ -66,7 +66,7 @@ class Durations:
 
 def build_lines() -> list[str]:
     """Return what runs here, as a gauge that is always 1."""
-    labels = f'version="{__version__}",python="{platform.python_version()}"'
+    labels = f'version="{version("pldp")}",python="{platform.python_version()}"'
     return ["# TYPE pldp_build_info gauge", f"pldp_build_info{{{labels}}} 1"]
 
 
