@@ -244,7 +244,7 @@ def test_enrolled_people_send_within_their_budgets(tmp_path: Path, commute: Surv
             assert json.loads(capsys.readouterr().out) == outcome
         for wrong, words in (
             ([*enrol, "ana"], "a token named 'ana' exists"),
-            (enrol, "name somebody to enrol"),
+            (enrol, "name someone to enrol"),
             ([*enrol[:3], "0", "dora"], "epsilon must be a number above 0"),
             ([*enrol, "--names", str(tmp_path / "none.txt")], "none.txt: No such file"),
         ):

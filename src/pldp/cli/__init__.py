@@ -30,7 +30,7 @@ VERBS: Final = {
     "sql": "print one SQL query that checks and counts reports where they are",
     "fuse": "join the reports of several services by a key, and estimate from all of them",
     "estimate": "turn a tally into estimates with errors and intervals",
-    "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",
+    "shuffle": "say what a report is worth to anyone who sees only the tally or a shuffled batch",
     "audit": "try to refute every promise of a survey or a mechanism",
     "kit": "put signed survey, certificate, privacy notices, invitations and a page to verify them into a folder",
     "reproduce": "run the experiments of the papers again and judge their claims",

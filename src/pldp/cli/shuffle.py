@@ -1,4 +1,4 @@
-"""`pldp shuffle`: what a report is worth to whoever sees only the tally or a shuffled batch."""
+"""`pldp shuffle`: what a report is worth to anyone who sees only the tally or a shuffled batch."""
 
 import argparse
 

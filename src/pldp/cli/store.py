@@ -189,7 +189,7 @@ def _restore(args: argparse.Namespace) -> None:
 def _enrol(args: argparse.Namespace) -> None:
     names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
-        raise UsageError("name somebody to enrol, or a file with names (--names FILE)")
+        raise UsageError("name someone to enrol, or a file with names (--names FILE)")
     if args.link and not args.link.startswith(("https://", "http://")):
         raise UsageError("--link must be the address of the survey page and begin with https://")
     _say_if_new(args)

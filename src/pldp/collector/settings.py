@@ -88,12 +88,12 @@ class Settings:
     )
     uploads: str = _setting(
         "open",
-        "who may upload: open (anybody), token (whoever has a token), ledger (enrolled people within their budgets)",
+        "who may upload: open (anybody), token (anyone with a token), ledger (enrolled people within their budgets)",
         form=_UPLOADS,
     )
     origins: str = _setting("", "origins allowed to call the API, separated by spaces; empty: none", form=_ORIGINS)
     metrics_port: int = _setting(
-        0, "port for operations: counters, durations and health for whoever reaches it, without a token; 0: none"
+        0, "port for operations: counters, durations and health for anyone who reaches it, without a token; 0: none"
     )
     metrics_host: str = _setting("127.0.0.1", "address that metrics_port is on")
     log: str = _setting("text", "form of the log on standard error: text or json", form=_LOGS)
