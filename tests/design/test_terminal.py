@@ -64,7 +64,7 @@ def test_all_kinds_are_asked_and_the_file_is_the_one_that_the_page_writes(monkey
 def test_an_opened_file_keeps_what_is_not_asked(monkeypatch, capsys, tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_bytes((ROOT / "examples" / "panel.toml").read_bytes())
-    typed = "set title\nAnother\nedit owned\n\nWhich?\n" + "\n" * 8 + "save\n"
+    typed = "set title\nAnother\nedit owned\n\nWhich?\n" + "\n" * 10 + "save\n"
     assert type_in(monkeypatch, typed, str(path)) == 0
     assert "no question is asked about them: questions.mode.permanent" in capsys.readouterr().out
     before = tomllib.loads((ROOT / "examples" / "panel.toml").read_text(encoding="utf-8"))
@@ -79,7 +79,7 @@ def test_an_opened_file_keeps_what_is_not_asked(monkeypatch, capsys, tmp_path: P
 def test_what_is_wrong_is_told_and_can_be_mended(monkeypatch, capsys, tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     begin = "T\n\nno\na\n1,5\n\n\n\nq\n\nx\nno\n"
-    mend = "save\nno\nlevels\na\n1.5\n\n\nedit q\n\n\nx, y\n\n\n\n"
+    mend = "save\nno\nlevels\na\n1.5\n\n\nedit q\n\n\nx, y\n\n\n\n\n\n"
     typed = f"{begin}{mend}svae\nremove p\nset tite\nsave\n"
     assert type_in(monkeypatch, typed, str(path)) == 0
     out = capsys.readouterr().out

@@ -11,7 +11,7 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, Z, runs
 from pldp import Survey, Tally, estimate
 from pldp.estimates import density, mean
-from pldp.estimates.notes import CURVE_ASSUMES, LEVELS_DISAGREE, SAME_DISTRIBUTION
+from pldp.estimates.notes import CURVE_ASSUMES, LEVELS_DISAGREE, SAME_DISTRIBUTION, of_one_survey
 from pldp.estimates.numbers.dependence import ENOUGH, MOMENTS, distribution_test, moment_weights
 from pldp.estimates.numbers.fusion import centres, em
 from pldp.estimates.power import power
@@ -167,7 +167,7 @@ def test_curve_and_quantiles_carry_the_test_the_assumption_and_the_warning() -> 
     assert found.homogeneity.degrees == MOMENTS
     assert found.homogeneity.rejected
     assert {"levels-disagree", "curve-pools-levels"} <= {note.code for note in found.notes}
-    assert CURVE_ASSUMES in found.assumptions
+    assert of_one_survey([CURVE_ASSUMES])[0] in found.assumptions
     assert found.assumption_free is not None
     assert found.density.homogeneity == found.homogeneity
     by_size = estimate(tally, "hours", pool="size")

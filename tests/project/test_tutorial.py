@@ -62,6 +62,8 @@ class Reader:
         self.page.get_by_role("button", name=name, exact=True).click()
         if name == "Save":
             expect(self.page.locator("#status")).to_have_text("Saved sleep.toml.")
+        if name == "Stop":
+            expect(self.page.locator("#status")).to_have_text("Stopped.")
         if name == "Start collecting":
             expect(self.page.locator("#status")).to_contain_text("Reports go to sleep.db.")
             assert not self.person.barriers()

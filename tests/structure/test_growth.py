@@ -252,9 +252,9 @@ def test_a_kind_is_added_with_one_file_and_one_line_in_each_stage(package: Path)
         "stars",
     )
     assert [row["label"] for row in found["rows"]] == ["1", "2", "3", "4", "5"]
-    # JavaScript has three more: the device, the survey page and the dashboard.
+    # JavaScript has two more: the device and the survey page.
     assert len(KIND_MODULES) == 7
-    assert named_numbers("Adding a kind") == ("Ten", "ten")
+    assert named_numbers("Adding a kind") == ("Nine", "nine")
 
 
 def test_a_kind_that_lacks_a_stage_is_missed(package: Path) -> None:

@@ -152,7 +152,10 @@ class Connections:
         """Write all or nothing, durably, unless this program may write no more."""
         with self._begin() as writer:
             self.database.check_writer()
-            owner, oldest, *head = writer.execute(_ASK).fetchone()
+            told = writer.execute(_ASK).fetchone()
+            if told is None:
+                raise StoreError("the store is damaged: it does not say who writes to it; restore a backup")
+            owner, oldest, *head = told
             if owner != self._owner:
                 raise StoreError("another collector has taken over the store; this one writes no more")
             _refuse_older(oldest, self.database)

@@ -1,13 +1,14 @@
 """The picture that a survey shows, from the folder of its file: small, of a known type, and what its name says."""
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pldp.errors import SurveyError
 from pldp.survey.texts import LOGO_KINDS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pldp.survey.model import Survey
 
 MOST_BYTES: Final = 64 << 10
@@ -27,10 +28,12 @@ class Logo(NamedTuple):
     kind: str
 
 
-def read_logo(survey: "Survey", survey_path: str | Path) -> Logo | None:
+def read_logo(survey: "Survey", survey_path: "str | Path") -> Logo | None:
     """Return the logo of a survey from the folder of its file; `None` if the survey has none."""
     if not survey.logo:
         return None
+    from pathlib import Path  # noqa: PLC0415 - a device shows no logo from a file
+
     path = Path(survey_path).parent / survey.logo
     try:
         with path.open("rb") as file:
