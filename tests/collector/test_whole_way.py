@@ -212,6 +212,14 @@ def test_a_survey_that_has_ended_says_so_and_asks_nothing(visit: Visits, tmp_pat
         assert "closed at the end of 2020-12-31" in server.log.read_text()
 
 
+def test_the_page_says_beforehand_how_long_a_report_can_be_withdrawn(visit: Visits, tmp_path: Path) -> None:
+    with running(tmp_path, "--retain", "30 days") as server:
+        person = visit(locale="en")
+        person.page.goto(server.url)
+        expect(person.page.locator("#choosing")).to_be_visible()
+        expect(person.page.locator("#retention")).to_contain_text("after this round closes: 30. Then single reports")
+
+
 def test_what_a_phone_loads_is_small(visit: Visits, server: Server) -> None:
     person = visit(locale="de")
     person.page.goto(server.url)

@@ -62,6 +62,7 @@ export const openSending = async (survey, device, collector, update, restart) =>
 		// A report of this device that the collector does not have was never sent, or is erased already.
 		const gone = outcome === "sent" || (code === "unknown_receipt" && name !== null);
 		if (!gone && code === "unknown_receipt") throw new PldpError(t("withdraw.unknown"));
+		if (!gone && code === "reports_deleted") throw new PldpError(t("withdraw.deleted"));
 		if (!gone) throw new PldpError(t("withdraw.refused", { code }));
 		if (name !== null) await device.withdraw(name);
 		showReceipts();

@@ -127,6 +127,8 @@ const start = async () => {
 	await restart();
 	if (ended) byId("closed").textContent = t("closed.survey", { day: day(survey.closes) });
 	show("closed", !open);
+	if (state.retain_days) byId("retention").textContent = t("page.retention", { days: state.retain_days });
+	show("retention", Boolean(state.retain_days));
 	show("simulated", preview);
 	for (const id of ["reports", "ledger", "about"]) show(id);
 	openSharing(document.baseURI);
