@@ -171,10 +171,10 @@ def test_a_log_of_json_has_every_line_as_json_also_the_last_one(tmp_path: Path) 
         [*command, "--database", database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
-    first = json.loads(process.stderr.readline())
+    first, second = (json.loads(process.stderr.readline()) for _ in range(2))  # a warning comes after the address
     process.terminate()
     out, rest = process.communicate(timeout=60)
-    lines = [first, *map(json.loads, rest.splitlines())]
+    lines = [first, second, *map(json.loads, rest.splitlines())]
     assert (process.returncode, out) == (0, "")
     assert (first["message"], first["level"]) == ("listening", "info")
     assert first["address"].startswith("http://127.0.0.1:")

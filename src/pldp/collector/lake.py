@@ -125,7 +125,10 @@ class Lake:
                 for place in range(len(ids) // ID_BYTES)
                 if any(rows[place * width : (place + 1) * width])
             ]
-        table = pa.Table.from_batches(list(read_parquet(path)), schema(packing.survey))
+        batches = list(
+            read_parquet(path)
+        )  # some versions of Arrow read wider indices of dictionaries than were written
+        table = pa.Table.from_batches(batches, None if batches else schema(packing.survey))
         wanted = pa.array(live, pa.binary(ID_BYTES))
         return table.filter(pc.is_in(table["id"], value_set=wanted))
 
