@@ -125,10 +125,7 @@ class Lake:
                 for place in range(len(ids) // ID_BYTES)
                 if any(rows[place * width : (place + 1) * width])
             ]
-        batches = list(
-            read_parquet(path)
-        )  # some versions of Arrow read wider indices of dictionaries than were written
-        table = pa.Table.from_batches(batches, None if batches else schema(packing.survey))
+        table = _as_written(list(read_parquet(path)), schema(packing.survey))
         wanted = pa.array(live, pa.binary(ID_BYTES))
         return table.filter(pc.is_in(table["id"], value_set=wanted))
 
@@ -155,3 +152,17 @@ class Lake:
     def _write_state(self, survey: str, parts: dict[str, list[int]]) -> None:
         with atomic_write(self._folder / STATE) as file:
             file.write(json.dumps({"survey": survey, "parts": parts}, indent=1).encode())
+
+
+def _as_written(batches: list[pa.RecordBatch], wanted: pa.Schema) -> pa.Table:
+    """Return the columns of a file as they were written: some versions of Arrow read wider indices of dictionaries."""
+    if not batches:
+        return wanted.empty_table()
+    table, columns = pa.Table.from_batches(batches).unify_dictionaries(), []
+    for field in wanted:
+        column = table[field.name]
+        if column.type != field.type:
+            whole = column.combine_chunks()
+            column = pa.DictionaryArray.from_arrays(whole.indices.cast(field.type.index_type), whole.dictionary)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=wanted)
