@@ -32,8 +32,8 @@ WHAT_NOT: Final = (
     "It leaves out labels that the survey does not protect: they have no ε, and a report can prove them.",
     "It cannot show that a collector really serves this survey. Compare the hash with the one at the foot of the "
     "survey page, or save the survey from there (v1/survey) and open it above.",
-    "Whoever can change this file can change what it says. Get it from a place that you trust, or compare it with the "
-    "sources of pldp.",
+    "Anyone who can change this file can change what it says. Get it from a place that you trust, or compare it with "
+    "the sources of pldp.",
 )
 
 
