@@ -90,9 +90,25 @@ class Homogeneity:
     noticed: float | None = None
 
     @classmethod
-    def of(cls, statistic: float, degrees: int, tests: int = 1, noticed: float | None = None) -> Homogeneity:
-        """Refer a statistic, the worst of so many tests (Bonferroni), to χ²."""
-        p_value = min(1.0, float(chdtrc(degrees, statistic)) * tests)
+    def of(
+        cls,
+        statistic: float,
+        degrees: int,
+        tests: int = 1,
+        noticed: float | None = None,
+        cumulants: tuple[float, float] | None = None,
+    ) -> Homogeneity:
+        """Refer a statistic, the worst of so many tests (Bonferroni), to χ².
+
+        `cumulants` are its second and third ones where they are not those of χ², 2·degrees and 8·degrees, as with
+        counts of few reports. It is then referred to the χ² that has them after it is moved and scaled (Pearson's
+        third type); its mean stays the degrees.
+        """
+        second, third = cumulants or (2.0 * degrees, 8.0 * degrees)
+        matched = 8 * second**3 / third**2
+        p_value = min(
+            1.0, float(chdtrc(matched, matched + (statistic - degrees) * math.sqrt(2 * matched / second))) * tests
+        )
         return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed)
 
 
