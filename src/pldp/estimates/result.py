@@ -80,7 +80,8 @@ class Homogeneity:
     `rejected` at `TEST_LEVEL`. `noticed` is the difference between levels, in the unit of the result, that the test
     notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. Of shares it is the
     difference in the share of one value, the one where it is hardest to notice, between people of the stricter and of
-    the more open levels (`pldp.estimates.agreement`). It is `None` where it is not known.
+    the more open levels (`pldp.estimates.agreement`). It is `None` where it is not known. `statistic` is the worst of
+    so many `tests`, and `p_value` accounts for all of them.
     """
 
     statistic: float
@@ -88,6 +89,7 @@ class Homogeneity:
     p_value: float
     rejected: bool
     noticed: float | None = None
+    tests: int = 1
 
     @classmethod
     def of(
@@ -109,7 +111,7 @@ class Homogeneity:
         p_value = min(
             1.0, float(chdtrc(matched, matched + (statistic - degrees) * math.sqrt(2 * matched / second))) * tests
         )
-        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed)
+        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed, tests)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
