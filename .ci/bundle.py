@@ -4,8 +4,8 @@
 
 `index.js` has what most surveys need and loads the other parts with the first survey that needs them;
 `pldp-device.min.js` is one file with everything. `integrity.json` has the hash of each file as browsers check it
-(Subresource Integrity), its bytes and its bytes compressed by gzip. Bundler and minifier are tools of the build (`npm ci`
-in `.ci/js`): the files hold none of them.
+(Subresource Integrity), its bytes and its bytes compressed by gzip. Bundler and minifier are tools of the build
+(`npm ci` in `.ci/js`): the files hold none of them.
 """
 
 import base64

@@ -33,7 +33,8 @@ import { brotliCompressSync } from "node:zlib";
 const { readSurvey, openDevice } = await import("./index.js");
 const survey = await readSurvey(readFileSync(process.argv[1], "utf8"));
 (await openDevice(survey)).explain();
-const sizes = globalThis.loaded.map((name) => [name, brotliCompressSync(readFileSync(process.argv[2] + "/" + name)).length]);
+const compressed = (name) => brotliCompressSync(readFileSync(process.argv[2] + "/" + name)).length;
+const sizes = globalThis.loaded.map((name) => [name, compressed(name)]);
 console.log(JSON.stringify(Object.fromEntries(sizes)));
 """
 LONG = bool(os.environ.get("PLDP_LONG"))
