@@ -51,7 +51,7 @@ const ENGLISH = {
 	"repeat.tracked": "Asked again, you pay: one report ε = {report}; an answer that never changes, however often it is asked ε = {permanent}; every round in which two life stories differ ε = {instant}.",
 	"cap.signer": "Your device stops at ε = {cap} for the signer of this survey; {spent} is spent.",
 	"cap.others": "Your device stops at ε = {cap} for all surveys without a signature that it trusts; {spent} is spent.",
-	"shuffle": "{by} promises to mix your report with at least {others} others before anybody else sees it, and to pass on no name, address or time. If that is so, whoever sees only mixed reports or results learns far less about you than your level allows. If it is not so, and towards {by} itself, only your level protects you.",
+	"shuffle": "{by} promises to mix your report with at least {others} others before anyone else sees it, and to pass on no name, address or time. If that is so, anyone who sees only mixed reports or results learns far less about you than your level allows. If it is not so, and towards {by} itself, only your level protects you.",
 };
 
 /**
