@@ -46,6 +46,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+SURVEY_SCRIPT = "/pages/bundle/survey/survey.js"
+"""The modules of the survey page as one script."""
+
 PATIENCE = 20_000
 """Milliseconds for anything that a page should do."""
 expect.set_options(timeout=PATIENCE)

@@ -18,11 +18,12 @@ from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, ad
 from pldp.collector.formats import FORMATS, METRICS, Accepted, Batch, Rejected, metrics, wanted
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import PUBLIC, Live
+from pldp.collector.notices import notice
 from pldp.collector.openapi import openapi
 from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
-from pldp.collector.results import encoded, everything, reads_pages, round_number
+from pldp.collector.results import encoded, everything, round_number
 from pldp.collector.retention import TOO_LATE, promise, retained_days
 from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
@@ -232,9 +233,7 @@ class Collector:
         problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
-        if problem.problem is Problem.NOT_FOUND and reads_pages(request):
-            return self._assets["/missing"].as_problem(problem, request.path)
-        return problem.response()
+        return notice(problem, request) or problem.response()
 
     async def upkeep(self) -> None:
         """Do what is due beside requests, over and over until cancelled; a store that is away is asked again."""
