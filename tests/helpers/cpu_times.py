@@ -49,7 +49,7 @@ def _running_descendants() -> float:
 class Times:
     """Writes down what each test costs, its fixtures included.
 
-    The seconds of processes that nobody waits for (Chromium's) vanish with them: a sum that falls is a loss, not a gain.
+    The seconds of processes that nobody waits for (Chromium's) vanish with them: a sum that falls counts as no time.
     """
 
     def __init__(self, path: Path) -> None:

@@ -30,11 +30,11 @@ class LaplaceNoise(NumberChannel):
 
     @classmethod
     def fitted(cls, size: int, micro_epsilon: int, make: Callable[[int, int], Self], least: int) -> Self:
-        """Return the channel of the largest peak whose true ε is at most the given one: rounded weights cost some of it.
+        """Return the channel of the largest peak whose true ε is at most the given one: rounding costs some of it.
 
         `make` takes decay and peak; the peak gives way by 2^shrink/2⁵³ of itself, `least` being the first shrink to
         try. With the peak every weight falls and the last tail grows. Since the decay is rounded up, weights of noise
-        keep ε by themselves; so the ratios of the tails decide, which fall with the peak, and bisection finds it.
+        keep ε by themselves; so the ratios of the tails decide, which fall with it, and bisection finds the largest.
         """
         alpha = 1 / Fraction(exp_micro(micro_epsilon, size - 1))
         decay = -int(-alpha * TOTAL // 1)
@@ -49,7 +49,7 @@ class LaplaceNoise(NumberChannel):
             return built[shrink].micro_epsilon <= micro_epsilon
 
         shrinks = range(least, 53)
-        place = bisect_left(shrinks, True, key=keeps)
+        place = bisect_left(shrinks, 1, key=keeps)
         if place == len(shrinks):
             text = f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets"
             raise EpsilonError(f"{text}: integer weights cannot keep it")
