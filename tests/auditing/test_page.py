@@ -16,7 +16,7 @@ from pldp.auditing import audit_observed, draw_values
 from pldp.auditing.columns import columns_of
 from pldp.auditing.devices import observe_requests
 
-PEOPLE = runs(6, 240)
+PEOPLE = runs(4, 240)
 """Browsers that answer: few show everything that always depends on the answer, many what often does."""
 ANSWERS = ({"mode": "on foot", "late": "yes"}, {"mode": "car", "late": "no"})
 LEVEL = "strict"

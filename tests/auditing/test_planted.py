@@ -56,7 +56,7 @@ def test_no_false_alarm_in_audits_of_correct_mechanisms() -> None:
                 return perturb(channel, own.astype(np.uint8)[:, None], generator)
             return perturb(channel, own, generator)
 
-        samples = runs(10_000, 1_000_000)
+        samples = runs(2_000, 1_000_000)
         (sampled,) = audit(many, values, epsilon=claimed, samples=samples, vectorised=True).rows
         assert not sampled.refuted, (name, epsilon, sampled.refutations)
 

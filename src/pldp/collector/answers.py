@@ -191,13 +191,14 @@ def _why(counted: Tally, name: str, step: int) -> dict[str, str]:
     return {"reason": _too_few(counted.survey, step)} if few and step > 1 else {}
 
 
-def _quick(question: Question) -> dict[str, Any]:
+def quick(question: Question) -> dict[str, Any]:
+    """Return the options of an overview that apply to a question."""
     return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
 def _estimate(counted: Tally, planned: int | None) -> Results:
-    quick = {name: value for question in counted.survey.questions for name, value in _quick(question).items()}
-    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, live=planned, **quick)
+    options = {name: value for question in counted.survey.questions for name, value in quick(question).items()}
+    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, live=planned, **options)
     return results
 
 

@@ -89,7 +89,7 @@ def _cards(overview: Mapped, chosen: Collection[str] | None = None) -> str:
 
 
 def _files(result: Mapped, number: int) -> str:
-    """Return buttons for the files of a question, and frequent sets to open where they are searched for on demand."""
+    """Return buttons for the files of a question, and what is made on demand: frequent sets, levels compared."""
     if "questions" in result:
         return ""
     path = f"estimates/{quote(result['name'], safe='')}"
@@ -102,7 +102,11 @@ def _files(result: Mapped, number: int) -> str:
     sets = (
         f'<details data-more="{path}.html?round={number}" data-part=".sets"><summary>Frequent sets</summary></details>'
     )
-    return f'{sets if result.get("largest") == 1 else ""}<p class="downloads">Download {"".join(buttons)}</p>'
+    counted = [group for group in result.get("groups", ()) if group["reports"]]
+    levels = f'<details data-more="groups/{quote(result["name"], safe="")}.html?round={number}" data-part=".groups">'
+    levels += "<summary>Compare levels</summary></details>"
+    shown = (sets if result.get("largest") == 1 else "") + (levels if len(counted) > 1 else "")
+    return f'{shown}<p class="downloads">Download {"".join(buttons)}</p>'
 
 
 def _told(overview: Mapped) -> str:

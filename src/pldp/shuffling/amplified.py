@@ -17,6 +17,7 @@ from pldp.shuffling.binary import Pair, epsilon_between
 from pldp.shuffling.crowd import Crowd, Others, crowd_of, fewest
 from pldp.shuffling.events import View, epsilon_below
 from pldp.shuffling.laws import Law, by_epsilon, dominated_law, law_in_report, laws_of, matrix_of, product
+from pldp.shuffling.pairs import cover_of, epsilon_in_pairs
 from pldp.shuffling.views import joined_view, labelled, views_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -102,8 +103,12 @@ def _above(own: Group, others: Sequence[Group], delta: float, most: float, asked
     alike = [group for group in others if group.channels == own.channels]
     hiding = _Hiding(own, delta, most, asked)
     choices = [max(hiding.together(law, alike, [law.blanket] * len(alike)) for law in laws)]
+    people = sum(group.people for group in alike)
     if _two_outputs(own):
-        choices.append(_exact(own.channels[0], sum(group.people for group in alike), delta, most, asked).high)
+        choices.append(_exact(own.channels[0], people, delta, most, asked).high)
+    cover = cover_of(own.channels[0]) if len(own.channels) == 1 else None
+    if cover:
+        choices.append(epsilon_in_pairs(cover, people, delta, most, asked=asked, cut=CUT))
     if len(alike) < len(others):
         common = _common(own, others)
         if common:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
+from pldp.files import name_contents
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
 from pldp.survey.entries import open_entry, read_required, read_weight
@@ -97,8 +98,11 @@ def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise SurveyError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SurveyError(f"{path}: cannot be read as UTF-8 text ({type(error).__name__})") from None
+    except OSError as error:
+        raise SurveyError(f"{path}: cannot be read ({type(error).__name__})") from None
+    except UnicodeDecodeError as error:
+        reason = name_contents(path.read_bytes()[:400]) or type(error).__name__
+        raise SurveyError(f"{path}: is not a survey file, which is UTF-8 text ({reason})") from None
     try:
         return loads(text, trusted_key=trusted_key)
     except SurveyError as error:
