@@ -43,7 +43,7 @@ class Survey:
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
-    shuffle: Shuffle | None = None  #: Who mixes reports before anybody else sees them, where the survey says so.
+    shuffle: Shuffle | None = None  #: Who mixes reports before anyone else sees them, where the survey says so.
     texts: Texts = NO_TEXTS  #: Introduction, thanks, contact and notice.
     closes: str = (
         ""  #: The last day on which reports are taken (until midnight UTC), such as 2026-12-31; empty: no end.
