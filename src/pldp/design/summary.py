@@ -66,7 +66,7 @@ def look(survey: Survey) -> dict[str, Any]:
 
 
 def _reveals(survey: Survey, found: Audit, level: str, text: str) -> dict[str, Any]:
-    """Say what a whole report tells of somebody who chooses one level and answers all that they can."""
+    """Say what a whole report tells about a person who chooses one level and answers all that they can."""
     answers = [(question, own) for question in survey.questions if (own := _level_for(survey, question, level))]
     exact = {(row.question, row.level): row.details.get("plain") for row in found.rows if row.rounds == 1}
     told = [exact[question.name, own] for question, own in answers]

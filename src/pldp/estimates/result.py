@@ -150,7 +150,7 @@ class Result(ABC):
     assumption_free
         The same, whatever the choice of a level depends on; present wherever this result assumes something about it.
     assumptions, notes
-        What must hold for the errors to be right; what a reader must know first.
+        What the errors assume; what a reader must know first.
     manipulation
         People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
     forgery

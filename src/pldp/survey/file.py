@@ -168,7 +168,7 @@ def survey_from_mapping(document: object) -> Survey:
     entries = survey["questions"]
     if not isinstance(entries, list) or not entries:
         fail("questions", "must be a list with at least one question", entries)
-    # Where every question has an ε of its own, that of a survey's level is what somebody spends in all.
+    # Where every question has an ε of its own, that of a survey's level is what a person spends in all.
     in_all = all(isinstance(entry, dict) and "levels" in entry for entry in entries)
     levels = _levels(survey["levels"], LARGEST_TOTAL if in_all else LARGEST_EPSILON)
     ask = _ask(survey.get("ask"), len(entries))
@@ -269,7 +269,7 @@ def _total(entry: object, questions: tuple[Question, ...], ask: int | None, *, h
     total = read_epsilon(entry, "total_epsilon", largest=LARGEST_TOTAL)
     # Where levels are hidden, every answer is charged what the dearest level costs.
     charges = sorted(question.charge(len(question.levels) - 1 if hidden else 0) for question in questions)
-    # Whoever is asked the dearest questions must be able to answer them.
+    # A person who is asked the dearest questions must be able to answer them.
     least, what = (charges[0], "at least one answer") if ask is None else (sum(charges[-ask:]), f"any {ask} answers")
     if ask is None and any(question.is_required for question in questions):
         needed = [
