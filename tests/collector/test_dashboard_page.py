@@ -507,7 +507,7 @@ def test_an_administrator_closes_and_opens_rounds_and_a_reader_cannot(
     page = enter(visit(), commuting, tokens.create("admin", "admin"))
     expect(page.get_by_role("button", name="Open the next round")).to_be_disabled()
     page.get_by_role("button", name="Close the open round").click()
-    expect(page.get_by_role("dialog")).to_contain_text("its results change only when somebody withdraws")
+    expect(page.get_by_role("dialog")).to_contain_text("its results change only when a report is withdrawn")
     page.get_by_role("button", name="Keep it open").click()
     page.get_by_role("button", name="Close the open round").click()
     page.get_by_role("button", name="Close it").click()

@@ -65,6 +65,9 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse files that are missing, or that the engine does not read."""
     if not args.reports and not args.from_counts:
         raise UsageError("nothing to count: name files of reports or tallies, or --from-counts FILE")
+    surveys = [path for path in args.reports if path.endswith(".toml")]
+    if surveys:
+        raise UsageError(f"{surveys[0]}: is a survey file, not reports; name it with --survey {surveys[0]}")
     sheets = [path for path in args.reports if path.endswith(".csv")]
     if sheets and args.engine != "duckdb":
         raise UsageError(f"{sheets[0]}: CSV files of reports are counted with --engine duckdb")

@@ -160,7 +160,7 @@ def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
 
 
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
-    """Return what must hold for errors to be right: about the people, about their levels, and the rest."""
+    """Return the assumptions of the errors: about the people, about their levels, and the rest."""
     return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
 
 

@@ -29,7 +29,7 @@ SMALLEST_DELTA = 1e-12
 
 
 class Bounds(NamedTuple):
-    """ε of one report towards whoever sees the batch, from both sides; `low` is 0 where no event is known."""
+    """ε of one report towards an observer of the batch, from both sides; `low` is 0 where no event is known."""
 
     high: float
     low: float
@@ -45,7 +45,7 @@ class Group:
 
 
 def amplified(own: Group, others: Sequence[Group], delta: float, *, asked: float = 1.0) -> Bounds:
-    """Return both bounds of the report of somebody with `own` channels and labels, hidden among the others.
+    """Return both bounds of the report of a person with `own` channels and labels, hidden among the others.
 
     `own.people` is not used. Every other person is `asked` with this probability, on their own; the lower bound takes
     as many as are asked on average. Everybody's outputs have one form.

@@ -53,7 +53,7 @@ class Survey:
     languages: tuple[Translation, ...] = ()  #: The texts in other languages.
     remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
-    trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
+    trusted: bool = field(default=False, compare=False)  #: Whether the reader of the file named that key before.
 
     @staticmethod
     def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
@@ -190,7 +190,7 @@ class Survey:
 
     @cached_property
     def _pair_epsilons(self) -> dict[str, Micro]:
-        """By question, once somebody asked: devices ask for every level that they explain."""
+        """By question, once it was asked for: devices ask for every level that they explain."""
         return {}
 
     @property

@@ -48,7 +48,7 @@ class Side(ABC):
         """Return the axis of each level, given how many noiseless reports those of each level are about worth."""
 
     def assumptions(self, axes: Sequence[Axis]) -> tuple[str, ...]:
-        """Return what must hold for its shares to be unbiased."""
+        """Return what its shares assume to be unbiased."""
         del axes
         return ()
 

@@ -5,7 +5,7 @@ from itertools import product
 
 from pldp.show.kinds.kind import Kind, drawn
 from pldp.show.markup import table
-from pldp.show.numbers import TOO_FEW, brief, listed
+from pldp.show.numbers import TOO_FEW, brief, count_of, listed
 from pldp.show.picture import shades
 from pldp.show.table import Mapped, Table
 
@@ -68,7 +68,7 @@ class TwoWay(Kind):
             return "" if rest else write.bare(result["margins"][other]["shares"][place])
 
         answer = "both" if len(result["questions"]) == 2 else "all of them"
-        about = f"{result['reports']:,} reports answer {answer}"
+        about = f"{count_of(result['reports'], 'report')} {'answers' if result['reports'] == 1 else 'answer'} {answer}"
         title = f"{about}; shares ± {brief(100 * result['confidence'])} % reach, in %"
         found = []
         for third, cells in _grids(result):
