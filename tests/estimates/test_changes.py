@@ -219,7 +219,7 @@ def test_people_with_much_weight_count_as_often_as_they_weigh() -> None:
     assert shared_weight(*equal, 50) == pytest.approx([1 / 80])
 
 
-RUNS = runs(250, 20_000)
+RUNS = runs(500, 20_000)
 OPEN = {"open": 1000}
 JOINTS = {"all move": MOVING, "all stay": STAYING, "some move": np.array([[0.3, 0.2, 0], [0, 0.3, 0], [0.0, 0, 0.2]])}
 
