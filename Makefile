@@ -52,7 +52,7 @@ browser: ## install the Chromium that pages are tested in, where that is allowed
 	fi || true; command -v chromium || echo "no Chromium: tests of pages are skipped (try: apt-get install chromium)"
 
 bundler: ## install what bundles the JavaScript device, where npm can
-	@test -e .ci/js/node_modules/esbuild || npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .ci/js \
+	@test -e .ci/js/node_modules/rollup || npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .ci/js \
 		|| echo "no npm, or no registry: tests of the bundle are skipped"
 
 lint: $(VENV)/lint.done ## check style, types and import directions
@@ -68,8 +68,9 @@ format: $(VENV)/lint.done ## format the code and mend what can be mended
 bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table, FORMER=v0.1 a collector to beat
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(FORMER),--former $(FORMER)) --peers $(VENV)-bench/bin/python
 
-docs: $(VENV)/docs.done ## build the pages in docs/ to site/
+docs: $(VENV)/docs.done browser ## build the pages in docs/ to site/, and open every one in a browser
 	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . site
+	PLDP_SITE=site $(BIN)/python -m pytest tests/site
 
 lock: $(VENV)-tools/tools.done ## pin every dependency with its hash; UPGRADE=--upgrade takes newer versions
 	$(LOCK) pyproject.toml --extra collector --extra postgres --extra signing --extra plots -o requirements.lock

@@ -2,9 +2,10 @@
 
     python .ci/bundle.py FOLDER
 
-`index.js` loads the parts of a mechanism or a kind with the first survey that needs them; `pldp-device.min.js` is one
-file with everything. `integrity.json` has the hash of each file as browsers check it (Subresource Integrity), its bytes
-and its bytes compressed by gzip. The bundler is a tool of the build (`npm ci` in `.ci/js`): the files hold none of it.
+`index.js` has what most surveys need and loads the other parts with the first survey that needs them;
+`pldp-device.min.js` is one file with everything. `integrity.json` has the hash of each file as browsers check it
+(Subresource Integrity), its bytes and its bytes compressed by gzip. Bundler and minifier are tools of the build
+(`npm ci` in `.ci/js`): the files hold none of them.
 """
 
 import base64
@@ -19,18 +20,15 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = ROOT / "clients" / "js"
-BUNDLER: Final = Path(__file__).resolve().parent / "js" / "node_modules" / "esbuild" / "bin" / "esbuild"
+TOOLS: Final = Path(__file__).resolve().parent / "js"
 ENTRY: Final = "index.js"
 SINGLE: Final = "pldp-device.min.js"
-_COMMON: Final = ("--bundle", "--minify", "--format=esm", "--target=es2022", "--charset=utf8", "--log-level=warning")
 
 
 def bundle(folder: Path, version: str) -> dict[str, dict[str, Any]]:
     """Write the files and return what `integrity.json` says of them."""
     folder.mkdir(parents=True)
-    banner = f"--banner:js=/*! pldp-device {version}, Apache-2.0 */"
-    _run("src/index.js", *_COMMON, "--splitting", "--chunk-names=parts/[name]-[hash]", f"--outdir={folder}")
-    _run("src/index.js", *_COMMON, banner, f"--outfile={folder / SINGLE}")
+    _run(str(folder), f"/*! pldp-device {version}, Apache-2.0 */")
     shutil.copyfile(SOURCE / "src" / "index.d.ts", folder / "index.d.ts")
     described = {path.relative_to(folder).as_posix(): _describe(path) for path in sorted(folder.rglob("*.js"))}
     text = json.dumps({"version": version, "files": described}, indent="\t")
@@ -39,12 +37,12 @@ def bundle(folder: Path, version: str) -> dict[str, dict[str, Any]]:
 
 
 def _run(*words: str) -> None:
-    if not BUNDLER.exists():
+    if not (TOOLS / "node_modules" / "rollup").exists():
         sys.exit("the bundler is not installed; run: npm ci --ignore-scripts --prefix .ci/js")
     node = shutil.which("node")
     if node is None:
         sys.exit("the bundle needs Node 20 or newer")
-    subprocess.run([node, str(BUNDLER), *words], cwd=SOURCE, check=True)  # noqa: S603
+    subprocess.run([node, str(TOOLS / "bundle.mjs"), *words], check=True)  # noqa: S603
 
 
 def _describe(path: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import yaml
 from pldp.collector import Settings
 
 ROOT = Path(__file__).parent.parent.parent
-BUNDLER = ROOT / ".ci/js/node_modules/esbuild"
+BUNDLER = ROOT / ".ci/js/node_modules/rollup"
 SURVEY = ROOT / "clients/js/test/surveys/commute.signed.json"
 
 

@@ -1,6 +1,6 @@
 import { epsilonText } from "./epsilon.js";
 import { FRESH, ONCE, pricesOf } from "./repeat.js";
-import { english } from "./words.js";
+import { english, SHUFFLE } from "./words.js";
 
 /** Python's format ".{digits}g". */
 const significant = (number, digits) => {
@@ -38,4 +38,4 @@ export const explainLevel = ({ hiding, repeat }, question, level, words) =>
 
 /** Who mixes reports before anybody else sees them, and what that is worth: a promise that no device can check. */
 export const explainShuffle = ({ by, people }, words = english) =>
-	words.say("shuffle", { by, others: words.number((people - 1).toLocaleString("en")) });
+	words.say("shuffle", { by, others: words.number((people - 1).toLocaleString("en")) }, SHUFFLE);

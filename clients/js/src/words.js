@@ -51,17 +51,21 @@ const ENGLISH = {
 	"repeat.tracked": "Asked again, you pay: one report ε = {report}; an answer that never changes, however often it is asked ε = {permanent}; every round in which two life stories differ ε = {instant}.",
 	"cap.signer": "Your device stops at ε = {cap} for the signer of this survey; {spent} is spent.",
 	"cap.others": "Your device stops at ε = {cap} for all surveys without a signature that it trusts; {spent} is spent.",
-	"shuffle": "{by} promises to mix your report with at least {others} others before anybody else sees it, and to pass on no name, address or time. If that is so, whoever sees only mixed reports or results learns far less about you than your level allows. If it is not so, and towards {by} itself, only your level protects you.",
+};
+
+/** Apart from the table, so that a bundle in which nothing says it can leave it out. */
+export const SHUFFLE = {
+	"shuffle": "{by} promises to mix your report with at least {others} others before anyone else sees it, and to pass on no name, address or time. If that is so, anyone who sees only mixed reports or results learns far less about you than your level allows. If it is not so, and towards {by} itself, only your level protects you.",
 };
 
 /**
- * What turns keys and values into sentences: `say(key, values)`, how `number(text)` is written, and what a label or a
+ * What turns keys and values into sentences: `say(key, values, otherwise)`, how `number(text)` is written, and what a label or a
  * unit of a question is called.
  */
 export const wordsOf = (texts, { number = (text) => String(text), label = (_, text) => text, unit = ({ unit }) => unit } = {}) => {
-	const say = (key, values) => fill(texts[key] ?? key, values);
+	const say = (key, values, otherwise = texts) => fill(texts[key] ?? otherwise[key] ?? key, values);
 	return { say, number, label, unit, quoted: (question, text) => say("quoted", { label: label(question, text) }) };
 };
 
 export const english = wordsOf(ENGLISH);
-export const KEYS = Object.keys(ENGLISH);
+export const KEYS = Object.keys({ ...ENGLISH, ...SHUFFLE });

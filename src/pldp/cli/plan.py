@@ -14,7 +14,7 @@ from pldp.cli.arguments import check_plot, read_counts, read_level_mix
 from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
-from pldp.mechanisms import MICRO
+from pldp.mechanisms import MICRO, epsilon_text
 from pldp.planning import Plan, plan
 from pldp.show import brief
 from pldp.survey import Survey, load
@@ -148,6 +148,12 @@ def _advice(planned: Plan) -> str:
     if best.split == "given":
         return "Your current design is already the best of these."
     given = next(design for design in planned.designs if design.split == "given")
+    if not given.fits:
+        return (
+            f"The dearest levels of your current design cost ε = {epsilon_text(given.cost)} together, more than the "
+            "total allows, so nobody gets its errors. Best for this total: each person answers "
+            f"{_asked(best.ask, planned)}. Write that survey with --out FILE."
+        )
     gain = (best.squared_error / given.squared_error) ** 0.5
     return (
         f"Best: each person answers {_asked(best.ask, planned)}; errors are {gain:.2f} times those of your current "
@@ -243,5 +249,6 @@ def _designs_table(planned: Plan) -> Table:
             low, high = min(design.budgets) / MICRO, max(design.budgets) / MICRO
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
             error = (design.squared_error / cells) ** 0.5
-            rows.append((_asked(design.ask, planned), design.split, epsilon, f"{error:.4f}"))
+            split = design.split if design.fits else f"{design.split}, over the total"
+            rows.append((_asked(design.ask, planned), split, epsilon, f"{error:.4f}"))
     return make_table(heads, rows, {2, 3}, title="designs with the same total ε per person, best first")

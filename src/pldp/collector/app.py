@@ -417,7 +417,7 @@ class Collector:
         return await self._made(request, partial(compared, self._store), COMPARED)
 
     async def _made(self, request: Request, make: Callable[..., bytes], kinds: tuple[str, ...]) -> Response:
-        """Return what is made of one question when somebody asks for it."""
+        """Return what is made of one question when it is asked for."""
         question, kind = wanted(request, {each.name for each in self._survey.questions}, kinds)
         number = await self._known_round(request)
         try:

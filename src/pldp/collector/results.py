@@ -1,4 +1,4 @@
-"""Results that are made when somebody asks for them: one question in one format, or everything as files."""
+"""Results that are made on request: one question in one format, or everything as files."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -57,5 +57,5 @@ def round_number(request: Request) -> int | None:
 
 
 def reads_pages(request: Request) -> bool:
-    """Tell whether somebody with a browser asks, and not a program for data."""
+    """Tell whether a browser asks, and not a program for data."""
     return not request.path.startswith("/v1/") and b"text/html" in request.headers.get(b"accept", b"")

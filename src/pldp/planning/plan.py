@@ -67,7 +67,7 @@ class Plan(Record):
 
     @cached_property
     def guessing(self) -> tuple[GuessRow, ...]:
-        """How often whoever sees a report guesses its answers right: all equally likely, or at the assumed shares."""
+        """How often an observer of a report guesses its answers right: all equally likely, or at the assumed shares."""
         return guesses(self.survey, {each.question: each.shares.tolist() for each in self.questions})
 
     @cached_property

@@ -135,7 +135,7 @@ def _headline(overview: Mapped) -> str:
     here = {each["number"]: each for each in overview["rounds"]}[overview["round"]]
     reports, refused = overview["reports"], sum(overview["rejections"].values())
     latest = overview["hours"][-1] if overview["hours"] else None
-    part = f"{brief(100 * refused / (refused + reports))} % of all uploads" if refused else "of all uploads"
+    part = f"{brief(100 * refused / (refused + reports))} % of all received" if refused else "of all received"
     tiles = (
         ("Reports", f"{reports:,}", f"round {here['number']}, {_state(here)}"),
         ("This hour", f"{latest['stored']:,}" if latest else "–", f"since {_time(latest['start'])}" if latest else ""),

@@ -43,7 +43,7 @@ class Survey:
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
-    shuffle: Shuffle | None = None  #: Who mixes reports before anybody else sees them, where the survey says so.
+    shuffle: Shuffle | None = None  #: Who mixes reports before anyone else sees them, where the survey says so.
     texts: Texts = NO_TEXTS  #: Introduction, thanks, contact and notice.
     closes: str = (
         ""  #: The last day on which reports are taken (until midnight UTC), such as 2026-12-31; empty: no end.
@@ -53,7 +53,7 @@ class Survey:
     languages: tuple[Translation, ...] = ()  #: The texts in other languages.
     remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
-    trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
+    trusted: bool = field(default=False, compare=False)  #: Whether the reader of the file named that key before.
 
     @staticmethod
     def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
@@ -190,7 +190,7 @@ class Survey:
 
     @cached_property
     def _pair_epsilons(self) -> dict[str, Micro]:
-        """By question, once somebody asked: devices ask for every level that they explain."""
+        """By question, once it was asked for: devices ask for every level that they explain."""
         return {}
 
     @property
