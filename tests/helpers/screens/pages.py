@@ -132,7 +132,7 @@ def new(page: Page, folder: Path) -> Iterator[str]:
         page.locator("#pending").wait_for()
         yield "new-empty"
         page.get_by_role("button", name="Add: a number").click()
-        page.locator(".question .trouble").first.wait_for()
+        page.get_by_text("Fill this in.").first.wait_for(timeout=PATIENT)
         yield "new-troubles"
     with designing(folder, "sleep.toml", "--people", "5000") as url:
         page.goto(url)
