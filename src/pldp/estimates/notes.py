@@ -72,9 +72,8 @@ ONE_REPORT_EACH: Final = Note(
 )
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
-    "intervals of quantiles, and of ranges of a number in tables, hold for any distribution of it, with steps, heaps "
-    "and spikes too, and more often than stated; "
-    'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
+    "intervals of quantiles, and of ranges in tables, hold for any distribution, with steps, heaps and spikes too, and "
+    'more often than stated; the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
     "info",
 )
 QUANTILES_OF_POPULATION: Final = Note(
