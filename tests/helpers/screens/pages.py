@@ -139,11 +139,11 @@ def new(page: Page, folder: Path) -> Iterator[str]:
         page.locator("#errors table").wait_for(timeout=PATIENT)
         page.frame_locator("#seen").locator("#level-0-odds").wait_for()
         yield "new-form"
-        scroll_to(page, page.locator("#reveals-title"))
-        yield "new-reveals"
+        page.locator("#errors").evaluate("(part) => part.scrollIntoView({ block: 'center' })")
+        yield "new-errors"
         page.get_by_role("button", name="Try it with simulated people").click()
         page.locator("#started").wait_for(timeout=PATIENT)
-        scroll_to(page, page.locator("#save-title"))
+        page.locator("#stop").scroll_into_view_if_needed()
         yield "new-started"
         page.locator("#stop").click()
         page.locator("#started").wait_for(state="hidden")
