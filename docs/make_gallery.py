@@ -20,13 +20,22 @@ from playwright.sync_api import Page  # noqa: E402
 
 from helpers.browsers import Visits, open_browser, visits  # noqa: E402 - they are found where the tests are
 from helpers.collector.servers import running  # noqa: E402
-from helpers.screens import PAGE_STATES, SCREENS  # noqa: E402
+from helpers.screens import SCREENS  # noqa: E402
 from helpers.screens import pages as others  # noqa: E402
 from helpers.screens import survey as states  # noqa: E402
 
 PHONE = {"viewport": {"width": 390, "height": 720}, "locale": "en"}
 SMALL = {"viewport": {"width": 320, "height": 640}, "locale": "de", "color_scheme": "dark"}
 DESK = {"viewport": {"width": 1000, "height": 760}}
+SEEN_FROM = {
+    "questions": "#answering",
+    "report": "#preview",
+    "waiting": "#status",
+    "sent": "#status",
+    "answered": "#answered",
+}
+"""Where a picture of the survey page begins, if not at its top."""
+
 GROUPS = {
     "/": "The survey page",
     "notice": "Notices in place of a page",
@@ -90,11 +99,12 @@ def survey_page(visit: Visits, folder: Path) -> Iterator[tuple[Page, str]]:
         for flow in (states.answer, states.be_barred):
             page = visit(**PHONE).page
             for name in flow(page, server.url):
-                first = next((part for part in PAGE_STATES[name] if page.locator(f"#{part}").is_visible()), "title")
-                others.scroll_to(page, page.locator("h1" if name in {"levels", "terms"} else f"#{first}"))
+                if name in SEEN_FROM:
+                    others.scroll_to(page, page.locator(SEEN_FROM[name]))
                 yield page, f"survey-{name}"
                 if name == "sent":
                     page.emulate_media(media="print")
+                    page.evaluate("scrollTo(0, 0)")
                     yield page, "survey-printed"
                     page.emulate_media(media="screen")
         for name, options in (("german", SMALL), ("without-scripts", {**PHONE, "java_script_enabled": False})):
@@ -112,6 +122,7 @@ def collector_pages(visit: Visits, folder: Path) -> Iterator[tuple[Page, str]]:
         yield from ((page, name) for name in others.open_to_all(page, server))
         page = visit(**DESK).page
         yield from ((page, name) for name in others.dashboard(page, server, token))
+    page = visit(**DESK).page
     yield from ((page, name) for name in others.first_reports(page, folder))
 
 

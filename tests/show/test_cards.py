@@ -152,3 +152,9 @@ def test_only_the_largest_of_many_values_are_shown_and_that_is_said() -> None:
     assert "The 60 largest of 300." in card
     assert "value 299" in card
     assert "value 5<" not in card
+
+
+def test_the_page_for_everybody_looks_again_by_itself_while_reports_are_counted() -> None:
+    counting = show.public_page({"counted": 3, "reports": 10}, (), "")
+    assert '<meta http-equiv="refresh" content="5">' in counting
+    assert "Counting: 3 of 10 reports" in counting

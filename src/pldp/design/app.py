@@ -178,7 +178,7 @@ class Designer:
     async def _plan(self, content: Mapping[str, Any]) -> dict[str, Any]:
         survey, _ = await asyncio.to_thread(check_document, document_of(content["form"])[0])
         if survey is None:
-            return {"errors": [], "better": None, "no_plan": "mend what is marked first"}
+            return {"errors": [], "better": None, "no_plan": "Correct the marked fields to see this."}
         people = content["people"]
         if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
             return {"errors": [], "better": None, "no_plan": "people must be a whole number of at least 1"}

@@ -18,6 +18,7 @@ _STAND_IN: Final[Mapping[str, Any]] = {"name": "question", "values": ["yes", "no
 
 
 FILL_IN: Final = "fill this in"
+_EMPTY: Final = ", not ''"  # the end of an error about a text that is empty
 
 
 class Trouble(NamedTuple):
@@ -118,8 +119,11 @@ def locate(error: str, document: Mapping[str, Any]) -> Trouble:
 
     >>> locate("questions[0] (mode).values: must be a list", {})
     Trouble(where=('questions', 0, 'values'), text='must be a list')
+    >>> locate("survey.title: must be text of at most 2000 characters, not empty, not ''", {})
+    Trouble(where=('title',), text='fill this in')
     """
     start, _, words = error.partition(": ")
+    words = FILL_IN if words.endswith(_EMPTY) else words
     twice = _TWICE.search(words) if start == "questions" else None
     if twice is not None:
         return Trouble(("questions", _last_named(document, twice["name"]), "name"), "another question has this name")
@@ -141,6 +145,7 @@ def locate(error: str, document: Mapping[str, Any]) -> Trouble:
 
 def _in_question(place: int, rest: str) -> Trouble:
     where, _, words = rest.partition(": ")
+    words = FILL_IN if words.endswith(_EMPTY) else words
     missing = _MISSING.match(words)
     if missing is not None:
         return Trouble(("questions", place, missing[1]), FILL_IN)

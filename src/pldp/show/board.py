@@ -16,6 +16,7 @@ from pldp.show.table import Mapped, Table, rejections_table
 ALARMS: Final = frozenset({DISAGREE, "forged-reports"})  # codes of notes that stand above all results
 FORMATS: Final = {"csv": "CSV", "json": "JSON", "arrow": "Arrow"}
 HELP: Final = '<p><a href="reading">How to read these results</a></p>'
+AGAIN: Final = '<meta http-equiv="refresh" content="5">'  # a page without scripts looks again by itself
 PREVIEW: Final = "Simulated people. Nobody has answered yet; answers sent here are refused."
 
 
@@ -44,7 +45,7 @@ def board(overview: Mapped) -> str:
 def public_page(overview: Mapped, chosen: Collection[str], head: str) -> str:
     """Return the page that anybody may see: the results of chosen questions, and no counts of what went wrong."""
     if "questions" not in overview:
-        return page("Results", [_counting(overview)], head=head)
+        return page("Results", [_counting(overview)], head=f"{head}{AGAIN}")
     body = (
         paragraph(PREVIEW, "told") if overview["preview"] else "",
         paragraph(f"Round {overview['round']}, {count_of(overview['reports'], 'report')}."),

@@ -198,18 +198,18 @@ def _panel(rows: Sequence[Mapped], names: Sequence[str], *, shares: bool) -> str
 
 def columns(hours: Sequence[Mapped], about: str) -> str:
     """Draw a bar per hour, what was rejected on top of what was stored; the table beside says the same."""
-    most = max((hour["stored"] + hour["rejected"] for hour in hours), default=0) or 1
+    most = max((hour["stored"] + hour["rejected"] for hour in hours), default=0)
     width = 100 / max(len(hours), 12)
     marks = []
     for place, hour in enumerate(hours):
         top = 0.0
         for name in ("stored", "rejected"):
-            height = 100 * hour[name] / most
+            height = 100 * hour[name] / (most or 1)
             top += height
             box = f'x="{(place + 0.1) * width:.2f}%" width="{0.8 * width:.2f}%"'
             marks.append(f'<rect class="{name}" {box} y="{100 - top:.2f}%" height="{height:.2f}%"/>' if height else "")
     marks.append(_line("zero", "0", "100%", "100%", "100%"))
-    return _figure("".join(marks), HEIGHT / 2, about, f"{most:,} in an hour at most.")
+    return _figure("".join(marks), HEIGHT / 2, about, f"{most:,} in an hour at most." if most else "No reports yet.")
 
 
 def shades(numbers: Sequence[Sequence[float | None]]) -> list[list[int]]:

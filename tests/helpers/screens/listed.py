@@ -69,7 +69,7 @@ OTHERS = (
     Screen("new-empty", "`pldp new`: a new survey", "new"),
     Screen("new-troubles", "`pldp new`: what is missing is said at its field", "new"),
     Screen("new-form", "`pldp new`: questions on the left, what they mean on the right", "new"),
-    Screen("new-reveals", "`pldp new`: what a whole report can reveal, and what it costs", "new"),
+    Screen("new-errors", "`pldp new`: what errors to expect, and what would be better", "new"),
     Screen("new-started", "`pldp new`: the survey runs with simulated people", "new"),
     Screen("kit-privacy-notice", "Privacy notice of `pldp kit`", "kit"),
     Screen("kit-datenschutzhinweis", "The same in German", "kit"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Route
 
 from helpers.collector.servers import Local, local
 from helpers.designers import designing
@@ -22,6 +22,7 @@ from pldp.survey import Survey
 ROOT = Path(__file__).parents[3]
 PEOPLE = 6000
 STEP = 50
+PATIENT = 180_000  # milliseconds for the first count
 
 
 def fill(server: Local, survey: Survey, people: int, seed: int) -> None:
@@ -60,12 +61,12 @@ def dashboard(page: Page, server: Local, token: str) -> Iterator[str]:
     page.locator("progress").wait_for()
     yield "dashboard-counting"
     page.unroute("**/v1/overview.html")
-    page.locator(".dots").first.wait_for()
+    page.locator(".dots").first.wait_for(timeout=PATIENT)
     yield "dashboard-results"
     scroll_to(page, page.get_by_role("heading", name="Over rounds").first)
     yield "dashboard-rounds-compared"
     page.get_by_text("Compare levels").first.click()
-    page.locator(".groups").first.wait_for()
+    page.locator(".groups").first.wait_for(timeout=PATIENT)
     scroll_to(page, page.get_by_text("Compare levels").first)
     yield "dashboard-levels-compared"
     scroll_to(page, page.get_by_role("heading", name="together"))
@@ -91,7 +92,7 @@ def first_reports(page: Page, folder: Path) -> Iterator[str]:
         with local(place, survey, result_step=step) as server:
             fill(server, survey, people, 3)
             page.goto(f"{server.url}/dashboard#{Tokens(server.database).create('reader', 'read')}")
-            page.locator("#board dl").wait_for()
+            page.locator("#board dl").wait_for(timeout=PATIENT)
             yield name
             page.goto("about:blank")
 
@@ -99,19 +100,20 @@ def first_reports(page: Page, folder: Path) -> Iterator[str]:
 def open_to_all(page: Page, server: Local) -> Iterator[str]:
     """What people see who have no token."""
     page.goto(f"{server.url}/results")
-    page.locator(".dots").first.wait_for()
+    page.locator(".dots").first.wait_for(timeout=PATIENT)  # it looks again while reports are counted
     yield "public-results"
     page.goto(f"{server.url}/reading")
     yield "reading"
     for family in sorted(set(NOTICES.values())):
-        body = notice_page(family, "en")
-        page.route(
-            "**/nothing", lambda route, body=body: route.fulfill(status=404, body=body, content_type="text/html")
-        )
+        page.route("**/nothing", _filled(notice_page(family, "en")))
         page.goto(f"{server.url}/nothing")
         page.locator("h1").wait_for()
         yield f"notice-{family}"
         page.unroute("**/nothing")
+
+
+def _filled(body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(status=404, body=body, content_type="text/html")
 
 
 def scroll_to(page: Page, part: Locator) -> None:
@@ -122,7 +124,6 @@ def scroll_to(page: Page, part: Locator) -> None:
 
 def new(page: Page, folder: Path) -> Iterator[str]:
     """`pldp new`: an empty form, one with troubles, one that can be saved, and a survey that runs."""
-    folder.mkdir()
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     survey = text.split("```toml\n", 1)[1].split("```", 1)[0]
     (folder / "sleep.toml").write_text(survey, encoding="utf-8")
@@ -131,18 +132,18 @@ def new(page: Page, folder: Path) -> Iterator[str]:
         page.locator("#pending").wait_for()
         yield "new-empty"
         page.get_by_role("button", name="Add: a number").click()
-        page.locator(".question .trouble").first.wait_for()
+        page.get_by_text("Fill this in.").first.wait_for(timeout=PATIENT)
         yield "new-troubles"
     with designing(folder, "sleep.toml", "--people", "5000") as url:
         page.goto(url)
-        page.locator("#errors table").wait_for()
+        page.locator("#errors table").wait_for(timeout=PATIENT)
         page.frame_locator("#seen").locator("#level-0-odds").wait_for()
         yield "new-form"
-        scroll_to(page, page.locator("#reveals-title"))
-        yield "new-reveals"
+        page.locator("#errors").evaluate("(part) => part.scrollIntoView({ block: 'center' })")
+        yield "new-errors"
         page.get_by_role("button", name="Try it with simulated people").click()
-        page.locator("#started").wait_for(timeout=120_000)
-        scroll_to(page, page.locator("#save-title"))
+        page.locator("#started").wait_for(timeout=PATIENT)
+        page.locator("#stop").scroll_into_view_if_needed()
         yield "new-started"
         page.locator("#stop").click()
         page.locator("#started").wait_for(state="hidden")

@@ -48,6 +48,7 @@ const show = (markup) => {
 	board.replaceChildren(...fresh.childNodes);
 	if (focused) [...board.querySelectorAll("summary, button, a, h2")].find((part) => key(part) === focused)?.focus({ preventScroll: true });
 	const facts = board.firstElementChild?.dataset ?? {};
+	for (const part of document.querySelectorAll("#round, label[for=round]")) part.hidden = !facts.round;
 	if (!facts.round) return;
 	document.title = `${facts.title} – dashboard`;
 	byId("title").textContent = facts.title;

@@ -59,7 +59,7 @@ const start = async () => {
 		complain(answer.error);
 		const left = showTroubles(byId("form"), answer.troubles ?? []);
 		const good = !answer.error && !answer.troubles.length;
-		byId("pending").textContent = answer.troubles?.length ? left[0] ?? "Mend what is marked to see it." : "";
+		byId("pending").textContent = answer.troubles?.length ? left[0] ?? "Correct the marked fields to see this." : "";
 		byId("pending").hidden = good;
 		byId("results").classList.toggle("old", !good);
 		if (!good) return;
