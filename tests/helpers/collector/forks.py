@@ -14,7 +14,14 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-_LOADED = ("cli.serve", "collector.server", "collector.store", "collector.sqlite", "collector.advice", "collector.tokens")
+_LOADED = (
+    "cli.serve",
+    "collector.server",
+    "collector.store",
+    "collector.sqlite",
+    "collector.advice",
+    "collector.tokens",
+)
 _CONTEXT = get_context("forkserver")
 _CONTEXT.set_forkserver_preload([f"pldp.{name}" for name in _LOADED])
 
