@@ -13,20 +13,22 @@ prefix=$2
 python=${PYTHON:-python3}
 cd "$(dirname "$0")/.."
 
+# Install a list into the environment of an interpreter, with the pip of the folder. Compiling is left for later: pip uses one core.
 install() {
-    "$1" -m pip --disable-pip-version-check --no-cache-dir install --quiet --only-binary :all: --require-hashes \
-        --requirement "$2"
+    "$prefix/bin/python" -m pip --python "$1" --disable-pip-version-check --no-cache-dir install --quiet --no-compile \
+        --only-binary :all: --require-hashes --requirement "$2"
 }
 
 case $step in
 dependencies)
     "$python" -m venv "$prefix"
     install "$prefix/bin/python" requirements.lock
+    "$prefix/bin/python" -m compileall -q -j 0 "$prefix/lib"
     ;;
 package)
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    "$python" -m venv "$work/build"
+    "$python" -m venv --without-pip "$work/build"
     install "$work/build/bin/python" .ci/build.lock
     "$work/build/bin/python" -m hatchling build --target wheel --directory "$work/wheel"
     "$prefix/bin/python" -m pip --disable-pip-version-check install --quiet --no-deps --no-index --force-reinstall \

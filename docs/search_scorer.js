@@ -8,9 +8,11 @@ const SHELVES = [
 ];
 
 var Scorer = {
-	score: ([docname, , , , score, , kind]) => {
-		const shelf = SHELVES.find(([pattern]) => pattern.test(docname))?.[1] ?? 4;
-		return score + (kind === "object" ? -40 : shelf);
+	score: ([docname, title, , , score, , kind]) => {
+		if (kind === "object") return score - 40;
+		const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
+		const named = asked && title.toLowerCase().includes(asked) ? 6 : 0; // the very words, not only their stems
+		return score + named + (SHELVES.find(([pattern]) => pattern.test(docname))?.[1] ?? 4);
 	},
 	objNameMatch: 11,
 	objPartialMatch: 6,

@@ -60,7 +60,7 @@ def clean_surveys() -> list[Survey]:
 
 
 def test_a_correct_device_is_not_refuted_on_a_busy_machine(request: pytest.FixtureRequest) -> None:
-    """200 audits in the long form, times included, every seventh of the JavaScript device as well; three in short.
+    """200 audits in the long form, times included, every seventh of the JavaScript device as well; two in short.
 
     Each audit refutes anything with a chance of at most 1e-5, so that any of them does with one of at most 2e-3. Of 20
     surveys each has its turn on the JavaScript device.
@@ -71,7 +71,7 @@ def test_a_correct_device_is_not_refuted_on_a_busy_machine(request: pytest.Fixtu
         client = JavaScript.find()
         assert client is not None, "the long form needs Node"
     surveys = clean_surveys()
-    for number in range(runs(3, CLEAN_AUDITS)):
+    for number in range(runs(2, CLEAN_AUDITS)):
         settings = AuditSettings(javascript=client if number % 7 == 6 else None)
         found = audit(surveys[number % len(surveys)], samples=200, settings=settings)
         assert not found.refuted, [words for row in found.rows for words in row.refutations]

@@ -278,7 +278,7 @@ def test_a_failing_store_is_told_and_recovers(
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "add", fail)
+        patched.setattr(store, "add_gathered", fail)
         answer = call(app, "POST", "/v1/reports", report.to_json().encode(), JSON)
         assert (answer.status, answer.code) == told
     assert store.tally().reports == 0

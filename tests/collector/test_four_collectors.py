@@ -24,7 +24,7 @@ import psycopg
 import pytest
 from test_nginx import certificate, guide
 
-from helpers.collector.places import connect_patiently, crash, empty_schema, query
+from helpers.collector.places import connect_patiently, crash, empty_schema, kill_and_restart, query
 from helpers.collector.servers import Server, report_line
 from pldp.collector import Store, Tokens
 from pldp.collector.saved import read_saved
@@ -192,7 +192,10 @@ def wait_for(people: list[Person], more: int) -> None:
 
 
 def kill_one(collectors: Collectors, postgres: str, turn: int) -> str:
-    """Kill a collector, the one that keeps the tallies, or the database."""
+    """Kill a collector, the one that keeps the tallies, a process of the database, or its first one, so all of it."""
+    if turn % 10 == 9 or (turn == 3 and not LONG):
+        kill_and_restart(postgres)
+        return "whole database"
     if turn % 5 == 4 or (turn == 2 and not LONG):
         crash(postgres)
         connect_patiently(postgres).close()

@@ -141,8 +141,9 @@ SIZES = tuple(itertools.product((320, 390, 1280), ("light", "dark")))
 def test_every_reason_not_to_answer_is_told_on_every_screen(visit: Visits, server: Server, language: str) -> None:
     """Closed, ended, invited or not, over budget, unreachable: the short form takes one size for each state."""
     person = Person(visit, 390, "light", language)
-    page = person.page
+    page, seen = person.page, []
     for place, state in enumerate(screens.be_barred(page, server.url)):
+        seen.append(state)
         for part in PAGE_STATES[state]:
             expect(page.locator(f"#{part}")).to_be_visible()
         if state not in {"simulated", "terms"}:
@@ -152,6 +153,7 @@ def test_every_reason_not_to_answer_is_told_on_every_screen(visit: Visits, serve
             page.emulate_media(color_scheme=scheme)
             person.name = f"{language}-{width}-{scheme}"
             person.look(f"7-{state}")
+    assert seen == [*PAGE_STATES][-len(seen) :]
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -6,17 +6,13 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 from playwright.sync_api import expect
 
 from helpers.browsers import Visits
 from helpers.collector.servers import local
+from helpers.folders import served
 from pldp.cli import main
 from pldp.survey import load
 
@@ -30,24 +26,6 @@ def saved(name: str) -> str:
     block = re.search(rf"Save this as `{re.escape(name)}`.*?\n```\w+\n(.+?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
     assert block
     return block[1]
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def make_app(folder: Path) -> Path:

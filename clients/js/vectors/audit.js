@@ -58,11 +58,11 @@ const fileStore = (path) => {
 
 /** Stores for the steps of one story, by the way its state is kept. */
 const storesOf = (mode, folder) => {
-	let path = join(folder, "0");
-	if (mode === "memory") {
+	if (!folder) {
 		const store = memoryStore();
 		return () => store;
 	}
+	let path = join(folder, "0");
 	return (number) => {
 		if (mode === "restored" && number) {
 			const copy = join(folder, String(number));
@@ -74,7 +74,7 @@ const storesOf = (mode, folder) => {
 };
 
 const live = async (survey, story, mode) => {
-	const folder = mkdtempSync(join(tmpdir(), "pldp-audit-"));
+	const folder = mode !== "memory" && mkdtempSync(join(tmpdir(), "pldp-audit-"));
 	const storeOf = storesOf(mode, folder);
 	const [told, open] = [[], []];
 	for (const [number, { round, values, level }] of story.entries()) {
@@ -89,7 +89,7 @@ const live = async (survey, story, mode) => {
 		});
 		told.push([report && bodyOf(report, bodyLength(survey)), device.ledger().total]);
 	}
-	rmSync(folder, { recursive: true });
+	if (folder) rmSync(folder, { recursive: true });
 	return told;
 };
 

@@ -26,7 +26,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     words = "result of the query of `pldp sql`, as CSV, JSON lines or Parquet (may be repeated)"
     add("--from-counts", action="append", default=[], metavar="FILE", help=words)
     add("--survey", metavar="FILE", help="survey file; default: the one that a Parquet file carries")
-    add("--out", required=True, type=file_type(".tally"), metavar="FILE", help="tally file to write, by custom .tally")
+    add("--out", required=True, type=file_type(".tally"), metavar="FILE", help="tally file to write, usually .tally")
     words = "keep whole rows of unary reports, for maximum likelihood (larger file)"
     add("--patterns", action="store_true", help=words)
     words = "count two or three questions together, mode,late or mode,late,age, for a table (may be repeated)"

@@ -34,7 +34,7 @@ class Reading(NamedTuple):
     """How results are read: with known shares of a question, and of rounds with a planned number of reports.
 
     Shares corrected to the `known` ones stand beside those of the respondents. With a plan, intervals hold however
-    often one looks. Those of a closed round do, too: it may have been closed because of what was seen before.
+    often you look. Those of a closed round do, too: it may have been closed because of what was seen before.
     """
 
     known: Known = None

@@ -12,7 +12,8 @@ from pldp.errors import StoreError, UsageError
 Rows = Any  # what comes back: rows to iterate over, and `rowcount`
 SEVERAL: Final = b"several collectors"  # the owner of a store that they share; an older program finds itself replaced
 _ASK: Final = (
-    "SELECT value, (SELECT max(oldest) FROM version), changes, erased, charged FROM meta, head WHERE name = 'owner'"
+    "SELECT value, (SELECT max(oldest) FROM version), changes, erased, charged, "
+    "(SELECT max(number) FROM rounds WHERE closed = 0) FROM meta, head WHERE name = 'owner'"
 )
 
 
@@ -109,11 +110,12 @@ def _refuse_older(oldest: int, database: Database) -> None:
 
 
 class Head(NamedTuple):
-    """What collectors of one store count together; see the table of this name."""
+    """What collectors of one store count together; see the table of this name. And the round that takes reports."""
 
     changes: int
     erased: int
     charged: int
+    open_round: int | None = None
 
 
 class Connections:

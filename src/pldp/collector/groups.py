@@ -8,7 +8,7 @@ from pldp.errors import EstimateError
 from pldp.estimates import Result
 from pldp.tallies import Tally
 
-ONE_LOOK = "intervals by level hold for one look, unlike those of all reports, which hold however often one looks"
+ONE_LOOK = "intervals by level hold for one look, unlike those of all reports, which hold however often you look"
 CHOSEN = "people chose their levels, so a difference can be due to who chose which"
 
 

@@ -30,7 +30,7 @@ def notice(problem: ProblemError, request: Request) -> Response | None:
     family = NOTICES.get(problem.problem)
     if family is None or not reads_pages(request):
         return None
-    body = _page(family, language_of(request, _catalogues()))
+    body = notice_page(family, language_of(request, _catalogues()))
     # Addresses are relative, so that a proxy can put the collector anywhere.
     body = body.replace('href="', 'href="' + "../" * (request.path.count("/") - 1))
     answer = problem.response()
@@ -68,7 +68,8 @@ def _catalogues() -> frozenset[str]:
 
 
 @cache
-def _page(family: str, language: str) -> str:
+def notice_page(family: str, language: str) -> str:
+    """Return the page with the texts of a family, such as `missing`, in a language that has a catalogue."""
     texts = json.loads((_PAGES / "languages" / f"{language}.json").read_text(encoding="utf-8"))
     page = (_PAGES / "notice.html").read_text(encoding="utf-8").replace('lang="en"', f'lang="{language}"')
     return _FILLED.sub(lambda found: f">{escape(texts[f'{family}.{found[1]}'])}</", page)

@@ -4,6 +4,7 @@ A row has for each question of the survey one byte for the level (0: not answere
 output, lowest byte first. A row of zeros is a report that was withdrawn.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.mechanisms import Bits, Form
-from pldp.reports import Report, read_report
+from pldp.reports import Rejection, Report, read_report
 from pldp.reports.columns import Forms, packed_column, schema
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -51,6 +52,14 @@ class _Cell(NamedTuple):
 
 class _Broken(Exception):
     """A report that the fast reader does not take; the slow one says why."""
+
+
+class Upload(NamedTuple):
+    """Reports to be stored, what was rejected before by reason, and hashes of the tokens that pay for them, if any."""
+
+    reports: Sequence[Packed]
+    rejections: Mapping[Rejection, int]
+    payers: Sequence[bytes] = ()
 
 
 class Packing:

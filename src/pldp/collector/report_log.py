@@ -25,10 +25,12 @@ _KEPT_BLOCKS: Final = 256  # blocks that repeats were found in, kept as more of 
 _LOAD_BYTES: Final = 1 << 23
 _IN_TAIL: Final = -1
 
-_LEARN: Final = (
-    "SELECT first, count, ids FROM blocks "
-    "WHERE first >= coalesce((SELECT max(first) FROM blocks WHERE first <= ?), 0) ORDER BY first"
+_NEW: Final = (
+    "SELECT 0 AS tail, first, count, ids, NULL FROM blocks "
+    "WHERE first >= coalesce((SELECT max(first) FROM blocks WHERE first <= ?), 0)"
 )
+_TAIL: Final = "SELECT 1 AS tail, place AS first, 0, ids, rows FROM tail"
+_BOTH: Final = f"{_NEW} UNION ALL {_TAIL} ORDER BY tail, first"  # in one statement, where there are few to sort
 _FIND: Final = "SELECT first, round, digest, ids, rows FROM blocks WHERE first <= ? ORDER BY first DESC LIMIT 1"
 
 
@@ -82,19 +84,28 @@ class ReportLog(LogReader):
         """
         if erased:
             self._kept.clear()
-        pending = bytearray()
-        writer = self._connections.writer
+        pending, groups = bytearray(), []
         with self._connections.database.translate_errors():
-            new = writer.execute(_LEARN, (self._next,)).fetchall() if few else writer.stream(_LEARN, (self._next,))
-            for first, count, ids in new:
+            for in_tail, first, count, ids, rows in self._unknown(few=few):
+                if in_tail:
+                    groups.append((ids, rows))
+                    continue
                 known = max(0, self._next + len(pending) // ID_BYTES - first)  # parts of the index end within blocks
                 pending += ids[known * ID_BYTES : count * ID_BYTES].ljust((count - known) * ID_BYTES, b"\0")
                 if len(pending) >= _LOAD_BYTES:
                     self._learn(pending)
             self._learn(pending)
-            groups = writer.execute("SELECT ids, rows FROM tail ORDER BY place").fetchall()
         self._groups = len(groups)
         self._tail = {identity: row for ids, rows in groups for identity, row in self._pairs(ids, rows)}
+
+    def _unknown(self, *, few: bool) -> Iterator[Any]:
+        """Yield blocks that are not known yet, and then the tail."""
+        writer, start = self._connections.writer, (self._next,)
+        if few:
+            yield from writer.execute(_BOTH, start).fetchall()
+        else:
+            yield from writer.stream(f"{_NEW} ORDER BY first", start)
+            yield from writer.execute(f"{_TAIL} ORDER BY first").fetchall()
 
     def _learn(self, ids: bytearray) -> None:
         self._seen.add_stored(bytes(ids), self._next)

@@ -33,14 +33,9 @@ def read_rounds(reader: Connection) -> list[Round]:
     return [Round(number, not closed, received - gone, gone) for number, closed, received, gone in found]
 
 
-def open_and_deleted(reader: Connection) -> tuple[int | None, set[int]]:
-    """Return the round that takes reports, if there is one, and those whose single reports were or are being deleted.
-
-    They are read in one statement, as this happens with nearly every upload where several collectors write.
-    """
-    found = reader.execute("SELECT number, closed FROM rounds WHERE closed = 0 OR deleted > 0").fetchall()
-    is_open = next((number for number, closed in found if not closed), None)
-    return is_open, {number for number, closed in found if closed}
+def deleted_rounds(reader: Connection) -> set[int]:
+    """Return the rounds whose single reports were deleted or are being deleted."""
+    return {number for (number,) in reader.execute("SELECT number FROM rounds WHERE deleted > 0").fetchall()}
 
 
 def round_state(reader: Connection, number: int | None) -> RoundState:

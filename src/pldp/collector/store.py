@@ -25,10 +25,10 @@ from pldp.collector.database import (
     open_database,
 )
 from pldp.collector.ledger import Ledger
-from pldp.collector.packing import Packed, Packing
+from pldp.collector.packing import Packed, Packing, Upload
 from pldp.collector.report_log import MIX, ReportLog
 from pldp.collector.retention import due_rounds
-from pldp.collector.rounds import Round, open_and_deleted, read_rounds, round_state
+from pldp.collector.rounds import Round, deleted_rounds, read_rounds, round_state
 from pldp.collector.saved import Counted, Keeper, Progress, forget, save
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
@@ -125,18 +125,28 @@ class Store:
                 erased = connections.in_doubt or head.erased != self._known[1]
                 few = not connections.in_doubt and 0 <= head.changes - self._known[0] <= FEW_CHANGES
                 self._log.catch_up(erased=erased, few=few)
-                self._round, self._log.deleted_rounds = open_and_deleted(writer)
+                self._round = head.open_round
+                if erased:
+                    self._log.deleted_rounds = deleted_rounds(writer)
                 if self.shared:
                     self._ledger.charged = head.charged
                 self._known = (head.changes, head.erased)
                 connections.in_doubt = False
             yield writer
 
-    def _advance(self, writer: Connection, erased: int = 0) -> None:
-        """Tell other collectors that something was written, and what all of them count together."""
+    def _advance(self, writer: Connection, erased: int = 0, *, received: int = 0) -> None:
+        """Tell other collectors that something was written, and what all of them count together.
+
+        So many reports were `received` in the open round: one statement for both, as this is in nearly every upload.
+        """
+        count, counted = "UPDATE rounds SET received = received + ? WHERE number = ?", (received, self._round)
         if self.shared:
             self._known = (self._known[0] + 1, self._known[1] + erased)
-            writer.execute("UPDATE head SET changes = ?, erased = ?, charged = ?", (*self._known, self._ledger.charged))
+            advance, head = "UPDATE head SET changes = ?, erased = ?, charged = ?", (*self._known, self._ledger.charged)
+            both = f"WITH counted AS ({count}) {advance}" if received else advance
+            writer.execute(both, (*counted, *head) if received else head)
+        elif received:
+            writer.execute(count, counted)
 
     def follow(self) -> None:
         """Learn what other collectors wrote while this one had nothing to write, without keeping anybody waiting."""
@@ -154,7 +164,12 @@ class Store:
 
         Where there are payers (hashes of tokens, one per report), each report that is new is charged to its payer.
         """
+        return self.add_gathered(lambda: Upload(reports, rejections, payers))
+
+    def add_gathered(self, gather: Callable[[], Upload]) -> list[Outcome]:
+        """Store what `gather` returns once the transaction has begun, so that what came while others wrote is in it."""
         with self._writing() as writer:
+            reports, rejections, payers = gather()
             outcomes, fresh, owed = self._judge(reports, payers)
             number = self._round or NO_ROUND
             if owed:
@@ -165,7 +180,6 @@ class Store:
             counts.update(filter(None, outcomes))
             if fresh:
                 blocks = self._log.append(writer, number, fresh)
-                writer.execute("UPDATE rounds SET received = received + ? WHERE number = ?", (len(fresh), number))
             for reason, count in (+counts).items():
                 writer.execute(
                     "INSERT INTO rejections VALUES (?, ?, ?) "
@@ -173,7 +187,7 @@ class Store:
                     (number, reason.value, count),
                 )
             if fresh or counts:
-                self._advance(writer)
+                self._advance(writer, received=len(fresh))
         if not self.shared:
             self._arrivals.add(len(fresh), counts.total())
         if fresh:

@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pldp.collector.http import Problem, ProblemError
-from pldp.collector.packing import Packed
+from pldp.collector.packing import Packed, Upload
 from pldp.collector.saved import Counted
 from pldp.collector.store import Outcome, Store
 from pldp.errors import StoreError, StoreFullError
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 log = logging.getLogger("pldp.collector")
 
 
-class _Upload(NamedTuple):
+class _Waiting(NamedTuple):
     reports: Sequence[Packed]
     rejections: Mapping[Rejection, int]
     payer: bytes
@@ -37,7 +37,7 @@ class Uploads:
         self._store = store
         self._most_waiting = most_waiting
         self._writer = ThreadPoolExecutor(1, "pldp-writer")
-        self._waiting: list[_Upload] = []
+        self._waiting: deque[_Waiting] = deque()
         self._withdrawals: list[tuple[str, asyncio.Future[bool | None]]] = []
         self._tidying: asyncio.Task[None] | None = None
         self.waiting = 0
@@ -53,7 +53,7 @@ class Uploads:
     ) -> list[Outcome]:
         """Return the outcome of each report once all of them are durable, charged to `payer` where there is one."""
         self.check_room(len(reports))
-        upload = _Upload(reports, rejections, payer, asyncio.get_running_loop().create_future())
+        upload = _Waiting(reports, rejections, payer, asyncio.get_running_loop().create_future())
         self._waiting.append(upload)
         self.waiting += len(reports)
         self._start()
@@ -137,17 +137,13 @@ class Uploads:
             return False
 
     async def _write_uploads(self) -> None:
-        group, self._waiting = self._waiting, []
-        reports = [report for upload in group for report in upload.reports]
-        charged = any(upload.payer for upload in group)
-        payers = [upload.payer for upload in group for _ in upload.reports] if charged else []
-        rejections = Counter[Rejection]()
-        for upload in group:
-            if upload.rejections:
-                rejections.update(upload.rejections)
+        """Store all uploads that wait when the turn of this collector to write has come."""
+        group: list[_Waiting] = []
         try:
-            outcomes = await self.run(partial(self._store.add, reports, rejections, payers))
+            outcomes = await self.run(partial(self._store.add_gathered, partial(self._gather, group)))
         except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
+            if not group:
+                self._take(group)
             for upload in group:
                 _fail(upload.done, error)
         else:
@@ -157,7 +153,23 @@ class Uploads:
                 if not upload.done.done():  # the client may have gone; its reports are stored all the same
                     upload.done.set_result(outcomes[start:end])
                 start = end
-        self.waiting -= len(reports)
+        self.waiting -= sum(len(upload.reports) for upload in group)
+
+    def _take(self, group: list[_Waiting]) -> None:
+        """Take those that wait now; another thread may add more meanwhile."""
+        group += [self._waiting.popleft() for _ in range(len(self._waiting))]
+
+    def _gather(self, group: list[_Waiting]) -> Upload:
+        """Return all uploads that wait as one; the thread that writes asks for it."""
+        self._take(group)
+        reports = [report for upload in group for report in upload.reports]
+        charged = any(upload.payer for upload in group)
+        payers = [upload.payer for upload in group for _ in upload.reports] if charged else []
+        rejections = Counter[Rejection]()
+        for upload in group:
+            if upload.rejections:
+                rejections.update(upload.rejections)
+        return Upload(reports, rejections, payers)
 
 
 def _fail(done: asyncio.Future[Any], error: Exception) -> None:

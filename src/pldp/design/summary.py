@@ -131,18 +131,10 @@ def _errors(planned: Plan, place: int) -> dict[str, Any]:
         "answers": round(own.reports),
         "interval": own.half_width(),
         "worst": own.worst_half_width(),
-        "points": [own.half_width(), own.worst_half_width()] if not own.of_shares else _points(planned, place),
         "people_needed": None if needed is None else {"error": TARGET, **vars(needed)},
         "assumed": own.assumed,
         "advice": [*own.remarks, *([own.advice] if own.advice else [])],
     }
-
-
-def _points(planned: Plan, place: int) -> list[str]:
-    """Write half-widths of shares in percentage points, "points" for short."""
-    own = planned.questions[place]
-    widths = (float(text.removeprefix("± ")) for text in (own.half_width(), own.worst_half_width()))
-    return [f"± {100 * width:.2g} points" for width in widths]
 
 
 def _better(planned: Plan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Intervals that hold however often one looks while reports come: reaches in standard errors that grow with looking.
+"""Intervals that hold however often you look while reports come in: reaches in standard errors that grow with looking.
 
 A fixed interval holds at one number of reports that was chosen beforehand. A reader who looks all the time sees it
 miss some time far more often. Both reaches below hold at all looks together; α is the probability that the interval

@@ -164,7 +164,7 @@ class Result(ABC):
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
     live
-        The planned number of reports, if intervals hold however often one looks while reports come; `None` if they are
+        The planned number of reports, if intervals hold however often you look while reports come; `None` if they are
         for one look, at a number of reports that does not depend on what they say.
     """
 

