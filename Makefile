@@ -68,8 +68,9 @@ format: $(VENV)/lint.done ## format the code and mend what can be mended
 bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table, FORMER=v0.1 a collector to beat
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(FORMER),--former $(FORMER)) --peers $(VENV)-bench/bin/python
 
-docs: $(VENV)/docs.done ## build the pages in docs/ to site/
+docs: $(VENV)/docs.done browser ## build the pages in docs/ to site/, and open every one in a browser
 	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . site
+	PLDP_SITE=site $(BIN)/python -m pytest tests/site
 
 lock: $(VENV)-tools/tools.done ## pin every dependency with its hash; UPGRADE=--upgrade takes newer versions
 	$(LOCK) pyproject.toml --extra collector --extra postgres --extra signing --extra plots -o requirements.lock

@@ -22,7 +22,19 @@ from rich.table import Table
 
 from benchmarks.measure import PEERS, ROOT, ChildError, Context, Row
 
-TABLES = ("core", "limit", "febsf", "attributes", "items", "services", "repeat", "collector", "spark", "scale")
+TABLES = (
+    "core",
+    "limit",
+    "choice",
+    "febsf",
+    "attributes",
+    "items",
+    "services",
+    "repeat",
+    "collector",
+    "spark",
+    "scale",
+)
 """Names of the modules that each make one table."""
 
 RESULTS = ROOT / "benchmarks" / "results"

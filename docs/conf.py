@@ -4,14 +4,18 @@ The source folder is the root of the project, not `docs/`: README, CONTRIBUTING,
 pages like all others, and one relative link works on a Git host and in the built pages alike.
 """
 
+import inspect
+import itertools
 import re
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 from runpy import run_path
 from typing import Any
 
 _ROOT = Path(__file__).parent.parent
+SUMMARY = "<!-- summary -->"
 _START = '<!doctype html><title>pldp</title><meta http-equiv="refresh" content="0; url=docs/index.html">'
 
 project = "pldp"
@@ -39,6 +43,7 @@ nb_execution_timeout = 300
 
 html_theme = "furo"
 html_title = f"pldp {release}"
+html_search_scorer = str(_ROOT / "docs" / "search_scorer.js")
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
@@ -48,6 +53,7 @@ html_show_sourcelink = False
 def setup(app: Any) -> None:
     """Read docstrings in our own way, and let `site/index.html` lead to the first page."""
     app.connect("source-read", _link_to_report)
+    app.connect("source-read", _summarise_module)
     app.connect("autodoc-process-signature", _shorten_signature)
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("build-finished", _write_start)
@@ -97,6 +103,24 @@ def _link_to_report(app: Any, name: str, source: list[str]) -> None:
     source[0] = re.sub(
         pattern, lambda link: f'<a href="{link[2]}" title={link[3] or chr(34) * 2}>{link[1]}</a>', source[0]
     )
+
+
+def _summarise_module(app: Any, name: str, source: list[str]) -> None:
+    """Put a table of all names of a module, with the first sentence of each, where an API page asks for it."""
+    del app
+    if name.startswith("docs/api/"):
+        names = re.findall(r"^\.\. auto(\w+):: (\S+)$", source[0], re.MULTILINE)
+        rows = [f"| {{py:obj}}`~{full}` | {_first_sentence(kind, full)} |" for kind, full in names]
+        source[0] = source[0].replace(SUMMARY, "\n".join(["| name | what it is |", "| --- | --- |", *rows]))
+
+
+def _first_sentence(kind: str, full: str) -> str:
+    module, _, name = full.rpartition(".")
+    found = getattr(import_module(module), name, None)
+    lines = _words_below(full) if kind == "data" else (inspect.getdoc(found) or "").splitlines()
+    paragraph = " ".join(line.strip() for line in itertools.takewhile(str.strip, lines))
+    sentence = re.split(r"(?<=[.:;])\s", paragraph, maxsplit=1)[0].rstrip(":;")
+    return sentence.replace("|", "\\|")
 
 
 def _write_start(app: Any, error: Exception | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64encode
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,6 +26,8 @@ WIDE = {"viewport": {"width": 980, "height": 900}, "device_scale_factor": 1}
 DESKTOP = {"viewport": {"width": 760, "height": 900}, "device_scale_factor": 1.25}
 DESK = {"viewport": {"width": 1280, "height": 900}}
 BOARD = {"viewport": {"width": 1000, "height": 1000}}
+BESIDE = """body { margin: 0; display: flex; gap: 20px; padding: 14px; background: #e8edf2; font: 600 17px system-ui }
+figure { margin: 0 } figcaption { padding: 2px 4px 10px; color: #1c2733 } img { display: block; border-radius: 8px }"""
 PHONE = {"viewport": {"width": 360, "height": 720}, "device_scale_factor": 1.5, "color_scheme": "dark"}
 
 
@@ -44,6 +47,7 @@ def main() -> None:
         take_certificate(visit(**WIDE), Path(folder))
         take_new(visit(**DESK), visit(**PHONE), Path(folder))
         take_kit(visit(**WIDE), Path(folder))
+        take_beside(visit, server.url)
 
 
 def take_new(desk: Visit, phone: Visit, folder: Path) -> None:
@@ -138,6 +142,25 @@ def take_dashboard(person: Visit, example: str, name: str, *, card: int = -1) ->
         if card >= 0:
             page.locator("section.card").nth(card).evaluate("(card) => card.scrollIntoView()")
         keep(page.screenshot(), name)
+
+
+def take_beside(visit: Visits, url: str) -> None:
+    """The first picture of the README: the page that people answer on, beside the dashboard."""
+    narrow = visit(viewport={"width": 430, "height": 700}).page
+    narrow.goto(url)
+    narrow.get_by_role("button", name="Show the questions").click()
+    narrow.get_by_label("bike").check()
+    narrow.locator("#answering").evaluate("(form) => form.scrollIntoView()")
+    asked = narrow.screenshot()
+    take_dashboard(visit(viewport={"width": 860, "height": 700}), "commute", "beside")
+    shown = (IMAGES / "beside.png").read_bytes()
+    pictures = "".join(
+        f"<figure><figcaption>{words}</figcaption><img src='data:image/png;base64,{b64encode(taken).decode()}'>"
+        for words, taken in (("what people see", asked), ("what you see", shown))
+    )
+    page = visit(viewport={"width": 1354, "height": 770}).page
+    page.set_content(f"<style>{BESIDE}</style>{pictures}")
+    keep(page.screenshot(), "beside")
 
 
 def keep(picture: bytes, name: str) -> None:

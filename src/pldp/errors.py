@@ -1,6 +1,6 @@
 """Every error that pldp raises on purpose; catch `PldpError` to catch them all.
 
-A message names the argument, the rule and what came. It never contains a raw answer.
+A message says what is wrong, what is allowed and what to do. It never contains a raw answer.
 
 >>> issubclass(EpsilonError, PldpError) and issubclass(EpsilonError, ValueError)
 True

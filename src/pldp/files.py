@@ -1,4 +1,7 @@
-"""Files that are written whole or not at all: a new file beside the old one takes its place once it is complete."""
+"""Files that are written whole or not at all: a new file beside the old one takes its place once it is complete.
+
+And what a file holds that was mistaken for another.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,27 @@ if TYPE_CHECKING:
 OWNER_ONLY: Final = 0o600
 ANYBODY: Final = 0o666
 """Permissions before the process's umask takes its part away."""
+
+
+ARCHIVE: Final = b"PK\x03\x04"
+"""First bytes of a tally, and of every other archive."""
+
+
+def name_contents(content: bytes) -> str:
+    """Say what a file holds that was read as something else, and what to do with it; nothing if it is not known.
+
+    >>> name_contents(b"PAR1...")
+    'it is a Parquet file; count its reports with pldp tally'
+    >>> name_contents(b"0001")
+    ''
+    """
+    if content.startswith(b"PAR1"):
+        return "it is a Parquet file; count its reports with pldp tally"
+    if content.startswith(ARCHIVE):
+        return "it is an archive, perhaps a tally; pldp estimate reads tallies"
+    if b"pldp" in content[:400] and content[:1] != b"{":
+        return "it is text, perhaps a survey file; simulate or collect reports, and count them with pldp tally"
+    return ""
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def unknown(what: str, name: object, known: Iterable[str], owner: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names with commas between them; a long list ends with how many more there are."""
+    """Return names separated by commas; a long list ends with how many more there are."""
     every = list(names)
     rest = len(every) - _LISTED
     return ", ".join([*every[:_LISTED], *([f"and {rest} more"] if rest > 0 else [])])

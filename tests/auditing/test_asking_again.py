@@ -114,8 +114,8 @@ class ByRoundAndValue(Device):
 def test_samples_of_stories_catch_a_memo_that_a_single_device_does_not_show() -> None:
     """Whether an answer changed shows with certainty, and no finite ε holds; the same device without it holds."""
     asked = survey("fresh")
-    assert not audit(asked, samples=500, settings=UNTIMED).refuted
-    one, sequence = audit(asked, samples=500, settings=replace(UNTIMED, device=ByRoundAndValue)).rows
+    assert not audit(asked, samples=200, settings=UNTIMED).refuted
+    one, sequence = audit(asked, samples=200, settings=replace(UNTIMED, device=ByRoundAndValue)).rows
     assert not any(bound.refutes for bound in one.bounds)
     assert sequence.refuted
     assert "same answers" in sequence.sampled.event
@@ -130,7 +130,7 @@ class Copying(Device):
 
 
 def test_under_fresh_a_draw_that_is_sent_again_is_caught() -> None:
-    _, sequence = audit(survey("fresh"), samples=1000, settings=replace(UNTIMED, device=Copying)).rows
+    _, sequence = audit(survey("fresh"), samples=300, settings=replace(UNTIMED, device=Copying)).rows
     assert "two rounds of one person agree for 100%" in sequence.refutations[0]
 
 
@@ -212,13 +212,9 @@ def client() -> JavaScript:
 
 @pytest.mark.parametrize("rule", RULES if runs(0, 1) else ["fresh"])
 def test_the_javascript_device_keeps_its_rule(rule: str, client: JavaScript) -> None:
-    rows = audit(survey(rule), samples=100, settings=AuditSettings(timed=False, javascript=client)).rows
-    assert [(row.device, row.rounds) for row in rows] == [
-        ("python", 1),
-        ("javascript", 1),
-        ("python", ROUNDS),
-        ("javascript", ROUNDS),
-    ]
+    settings = AuditSettings(timed=False, javascript=client, only=("q", "one", "javascript"))
+    rows = audit(survey(rule, values=["a", "b"]), samples=100, settings=settings).rows
+    assert [(row.device, row.rounds) for row in rows] == [("javascript", 1), ("javascript", ROUNDS)]
     assert not any(row.refuted for row in rows)
 
 

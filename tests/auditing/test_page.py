@@ -16,8 +16,8 @@ from pldp.auditing import audit_observed, draw_values
 from pldp.auditing.columns import columns_of
 from pldp.auditing.devices import observe_requests
 
-PEOPLE = runs(6, 240)
-"""Browsers that answer: few show everything that always depends on the answer, many what often does."""
+PEOPLE = runs(2, 240)
+"""Browsers that answer: one of each answer shows everything that always depends on it, many what often does."""
 ANSWERS = ({"mode": "on foot", "late": "yes"}, {"mode": "car", "late": "no"})
 LEVEL = "strict"
 

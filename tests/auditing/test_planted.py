@@ -34,20 +34,21 @@ def test_the_same_without_the_violation_is_not(name: str) -> None:
 
 
 def test_no_false_alarm_in_audits_of_correct_mechanisms() -> None:
-    """A hundred audits (one of each mechanism in the short form): exact, law of the sampler, and samples.
+    """A hundred audits: exact, law of the sampler, and samples. The chance of any false alarm is 1e-4.
 
-    The chance of any false alarm is 1e-4.
+    The short form samples each mechanism once; `test_surveys.py` has the exact rows of all.
     """
     generator = np.random.default_rng(7)
     mechanisms = [name for name in NAMES if name != LABEL]
     settings = [(name, epsilon) for epsilon in ("0.3", "0.7", "1", "1.3", "2", "2.5", "3", "4") for name in mechanisms]
     for name, epsilon in settings[: runs(len(mechanisms), CLEAN_AUDITS)]:
-        row, _ = audit(mechanism_survey(name, epsilon), samples=0).rows
-        assert not row.refuted, (name, epsilon, row.refutations)
         (channel,) = mechanism_survey(name, epsilon).questions[0].channels
         values = [0, 1] if channel.domain == "sets" else [0, channel.size - 1]
-        claimed = row.exact
-        assert claimed is not None
+        claimed = channel.epsilon
+        if runs(0, 1):
+            row, _ = audit(mechanism_survey(name, epsilon), samples=0).rows
+            assert not row.refuted, (name, epsilon, row.refutations)
+            assert row.exact == claimed
         assert math.isfinite(claimed)
 
         def many(places, channel=channel, values=values):
@@ -56,7 +57,7 @@ def test_no_false_alarm_in_audits_of_correct_mechanisms() -> None:
                 return perturb(channel, own.astype(np.uint8)[:, None], generator)
             return perturb(channel, own, generator)
 
-        samples = runs(10_000, 1_000_000)
+        samples = runs(2_000, 1_000_000)
         (sampled,) = audit(many, values, epsilon=claimed, samples=samples, vectorised=True).rows
         assert not sampled.refuted, (name, epsilon, sampled.refutations)
 

@@ -77,7 +77,11 @@ def never(value: object) -> object:
         (lambda _: object(), {}, "an output must be a number, text, bytes, or lists and tables of these, not object"),
         (lambda _: "x" * 5_000, {}, "an output must have at most 4,096 characters or bytes, not 5,000"),
         (lambda _: [0] * 5_000, {}, "an output must have at most 4,096 parts, not 5,000"),
-        (lambda _: [os.urandom(4096)] * 2, {}, "an output must have at most 4,096 parts, and some have more"),
+        (
+            lambda _: [os.urandom(4096)] * 2,
+            {"samples": 100},
+            "an output must have at most 4,096 parts, and some have more",
+        ),
         (int, {"epsilon": None}, "epsilon and values must be given for a function: .+"),
         (int, {"epsilon": math.inf}, "epsilon must be a finite number of at least 0, not inf"),
         (int, {"values": [1]}, "values must be at least 2, not 1"),

@@ -118,7 +118,7 @@ def test_the_safe_channel_of_two_values_is_the_item_channel() -> None:
         (lambda: sensitivity_levels({"a": [1, 11]}), "scores of 'a' must be from 0 to 10; some are not"),
         (lambda: sensitivity_levels({"a": [1, float("nan")]}), "must be from 0 to 10"),
         (lambda: sensitivity_levels({"a": [1]}), "'a' must be scored by at least 2 people, not 1"),
-        (lambda: sensitivity_levels({}), "at least one value, not none"),
+        (lambda: sensitivity_levels({}), "give scores for at least one value"),
         (lambda: sensitivity_levels({"a": [1, 2]}, levels=1), "levels must be at least 2, not 1"),
         (lambda: sensitivity_levels({"a": [1, 2]}, scale=(5, 5)), "scale must be two rising numbers, not 5, 5"),
         (lambda: scores_by_value(["a", "a"], [[1, 2]]), "named once each; some are there twice"),

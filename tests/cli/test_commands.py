@@ -214,9 +214,14 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
         (["tally", "none.parquet", "--out", "OUT"], "none.parquet: there is no such file"),
         (["tally", "none.jsonl", "--out", "OUT"], "--survey is needed"),
         (["tally", "none.jsonl", "--survey", SURVEY, "--out", "OUT"], "none.jsonl: there is no such file"),
-        (["tally", "pyproject.toml", "--out", "OUT"], "not a complete Parquet file"),
+        (["tally", "README.md", "--out", "OUT"], "not a complete Parquet file"),
         (["estimate", "none.tally"], "none.tally: there is no such file"),
-        (["survey", "check", "docs/images/demo.png"], "cannot be read as UTF-8"),
+        (["survey", "check", "docs/images/demo.png"], "is not a survey file, which is UTF-8 text"),
+        (
+            ["tally", "examples/commute.toml", "--out", "none.tally"],
+            "is a survey file, not reports; name it with --survey",
+        ),
+        (["estimate", "examples/commute.toml"], "it is text, perhaps a survey file"),
         (
             ["simulate", SURVEY, "--people", "5", "--level-mix", "MIX.json", "--out", "OUT"],
             "must be an object of numbers",

@@ -20,6 +20,7 @@ import math
 import random
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +88,13 @@ def _chance(name: str) -> random.Random:
 
 def make_surveys(case: str) -> Iterator[Survey]:
     """Random surveys whose questions are all of this case."""
-    for number in itertools.count():
-        survey = _random_survey(_chance(f"{case} {number}"), case, repeat=RULES[number % 3])
-        if survey is not None:
-            yield survey
+    found = (_random_survey(case, number) for number in itertools.count())
+    yield from (survey for survey in found if survey is not None)
 
 
-def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
+@lru_cache(32)
+def _random_survey(case: str, number: int) -> Survey | None:
+    rng, repeat = _chance(f"{case} {number}"), RULES[number % 3]
     names = rng.sample(NAMES, rng.randint(1, 4))
     hidden = rng.random() < 0.4 and repeat != "tracked" and case.split()[1] in HIDEABLE
     cases = CASES[:-1] if case == CASES[-1] else (case,)
@@ -401,7 +402,7 @@ NUMBERS = (-1, 0, 1, 2, 3, 61, 67, 2**31, 2**32, 2**52, 2**53, 2**53 + 1, 2**60)
 
 def make_mutants(case: str, count: int) -> Iterator[dict[str, Any]]:
     """Yield spelled-out surveys with one or two changes, and the verdict of this package's reader."""
-    bases = max(10, count // MUTANTS_PER_SURVEY)
+    bases = max(LEAST_SURVEYS, count // MUTANTS_PER_SURVEY)
     surveys = [survey for survey in itertools.islice(make_surveys(case), bases) if len(survey.canonical) < 20_000]
     for number in range(count):
         rng = _chance(f"{case} mutant {number}")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pldp.collector.notices import NOTICES
+
 PAGES = Path("src/pldp/collector/pages")
 WORDS = Path("clients/js/src/words.js")
 FOLDER = PAGES / "languages"
@@ -36,7 +38,8 @@ def modules() -> Iterator[tuple[str, str]]:
         folder = Path(name).parent
         waiting += [(folder / path).as_posix() for path in re.findall(r'(?:from |import\()"\./([^"]+)"', text)]
         waiting += [(folder.parent / path).as_posix() for path in re.findall(r'from "\.\./([^"]+)"', text)]
-    yield "survey.html", (PAGES / "survey.html").read_text(encoding="utf-8")
+    for page in ("survey.html", "notice.html"):
+        yield page, (PAGES / page).read_text(encoding="utf-8")
 
 
 def test_the_device_has_its_words_in_one_table() -> None:
@@ -68,7 +71,7 @@ def test_german_is_no_copy() -> None:
 def test_every_key_that_the_page_names_is_in_the_catalogue_and_no_other_is() -> None:
     whole = "".join(text for _, text in modules())
     named = {key for found in NAMED.findall(whole) for key in found if key}
-    families = set(FAMILIES.findall(whole))
+    families = {*FAMILIES.findall(whole), *NOTICES.values()}  # a notice has the same parts in every family
     known = {re.sub(r"\.(one|other)$", "", key) for key in CATALOGUES["en"]}
     assert len(named) > 100
     assert not named - known
@@ -92,9 +95,9 @@ def test_no_words_are_left_in_the_modules_of_the_page() -> None:
 
 
 def test_no_words_are_left_in_the_markup_but_those_without_scripts() -> None:
-    markup = dict(modules())["survey.html"]
-    body = re.sub(r"<noscript>.*?</noscript>|<!--.*?-->", "", markup, flags=re.DOTALL)
-    assert {text.strip() for text in re.findall(r">([^<>]+)<", body)} - {""} == {"…", "ε"}
+    for page, left in (("survey.html", {"…", "ε"}), ("notice.html", set())):
+        body = re.sub(r"<noscript>.*?</noscript>|<!--.*?-->", "", dict(modules())[page], flags=re.DOTALL)
+        assert {text.strip() for text in re.findall(r">([^<>]+)<", body)} - {""} == left
 
 
 def test_the_search_finds_english() -> None:

@@ -80,3 +80,41 @@ def test_pages_load_only_what_the_collector_serves() -> None:
         if asset.kind.startswith("text/javascript"):
             loaded = re.findall(r'(?:from |import\()"(\.[^"]+)"', text)
             assert {normpath(f"{path}/../{name}") for name in loaded} <= served.keys(), path
+
+
+@pytest.mark.parametrize(
+    ("path", "languages", "title"),
+    [
+        ("/nothing/here", "", "There is nothing at this address"),
+        ("/nothing", "xx, de-CH;q=0.7, en;q=0.2", "Unter dieser Adresse gibt es nichts"),
+        ("/nothing", "de;q=0, fr", "There is nothing at this address"),
+        ("/nothing", "de;q=often, en;q=0.1", "There is nothing at this address"),
+    ],
+)
+def test_a_person_reads_that_nothing_is_here_in_the_language_of_the_browser(
+    app: Collector, path: str, languages: str, title: str
+) -> None:
+    answer = call(app, "GET", path, headers={"accept": "text/html", "accept-language": languages})
+    assert answer.status == 404
+    assert f"<title>{title}</title>" in answer.body.decode()
+    assert answer.headers["vary"] == "accept, accept-language"
+    assert f'href="{"../" * (path.count("/") - 1)}./"' in answer.body.decode()
+
+
+def test_the_address_can_ask_for_a_language(app: Collector) -> None:
+    answer = call(app, "GET", "/nothing?lang=de", headers={"accept": "text/html", "accept-language": "en"})
+    assert '<html lang="de">' in answer.body.decode()
+
+
+def test_too_many_requests_get_a_page_for_people_and_when_to_come_back(commute: Survey, tmp_path: Path) -> None:
+    store = Store(commute, tmp_path / "reports.db")
+    app = Collector(commute, store, Tokens(tmp_path / "reports.db"), Settings(rate_limit=1), clock=lambda: 0.0)
+    asked = {"accept": "text/html", "accept-language": "de"}
+    answers = [call(app, "GET", "/", headers=asked) for _ in range(100)]
+    assert (answers[0].status, answers[-1].status) == (200, 429)
+    assert "<h1>Bitte versuchen Sie es später noch einmal</h1>" in answers[-1].body.decode()
+    assert "default-src 'none'" in answers[-1].headers["content-security-policy"]
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    program = call(app, "GET", "/", headers={"accept": "application/json"})
+    assert program.headers["content-type"] == "application/problem+json"
+    store.close()

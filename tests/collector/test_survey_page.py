@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from helpers.browsers import Visit, Visits
+from helpers.browsers import SURVEY_SCRIPT, Visit, Visits
 from helpers.collector.senders import make_reports
 from helpers.collector.servers import Server, running
 from pldp import Device, Survey
@@ -110,24 +110,24 @@ def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute
     assert not person.complaints
 
 
-BEFORE = "const before ="
+BEFORE = "const before = device.ledger().total;"
 DRAWN = "showReport(survey, report, device"
 TAMPERED = {
-    "a device that does not perturb": ("device/device.js", ".draw(value, random)", ".draw(value, random) && value"),
-    "a page that adds the answer": ("steps.js", DRAWN, f"report.note = answered[0].value; {DRAWN}"),
-    "a page that keeps a draft": ("steps.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
-    "a page that does not forget its draft": ("draft.js", "sessionStorage.removeItem(key)", "undefined"),
-    "a page that asks with it": ("steps.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
+    "a device that does not perturb": (".draw(value, random)", ".draw(value, random) && value"),
+    "a page that adds the answer": (DRAWN, f"report.note = answered[0].value; {DRAWN}"),
+    "a page that keeps a draft": (BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
+    "a page that does not forget its draft": ("sessionStorage.removeItem(key)", "undefined"),
+    "a page that asks with it": (BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
 }
 
 
 @pytest.mark.parametrize("tampering", TAMPERED.values(), ids=TAMPERED)
 def test_a_page_that_tells_the_answer_is_caught(
-    visit: Visits, server: Server, commute: Survey, tampering: tuple[str, str, str]
+    visit: Visits, server: Server, commute: Survey, tampering: tuple[str, str]
 ) -> None:
     person = visit()
     person.page.add_init_script(LIE)
-    person.alter(f"/pages/{tampering[0]}", *tampering[1:])
+    person.alter(SURVEY_SCRIPT, *tampering)
     choose(person, server, "open")  # where a report is one label
     answer(person, commute, {"mode": "on foot"})
     person.page.get_by_role("button", name="Send this report").click()
@@ -137,7 +137,7 @@ def test_a_page_that_tells_the_answer_is_caught(
 
 def test_a_page_whose_uploads_tell_by_their_length_is_caught(visit: Visits, server: Server, commute: Survey) -> None:
     person = visit()
-    person.alter("/pages/device/body.js", '" ".repeat', '"".repeat')
+    person.alter(SURVEY_SCRIPT, '" ".repeat', '"".repeat')
     choose(person, server, "open")
     answer(person, commute, {"late": "no"})
     shown = person.page.locator("#exact").inner_text()
@@ -527,7 +527,7 @@ def test_every_kind_of_question_can_be_asked(visit: Visits, server: Server) -> N
     assert [line.split("The report ")[1] for line in person.page.locator("#words li").all_inner_texts()] == [
         "ticks “bread”, “milk”, “vegetables”, “fish”, “beer”, “medicine”, at level “strict”.",
         "says “a check-up”, at level “strict”.",
-        "speaks for numbers from 298.828 to 300 euros, at level “strict”.",
+        "speaks for numbers from 299 to 300 euros, at level “strict”.",
     ]
     expect(person.page.locator("#spent")).to_contain_text("ε = 3.35 of 20")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from pldp import audit
 from pldp.collector import Tokens
 from pldp.survey import loads
 
+PAGES = Path("src/pldp/collector/pages")
 TIGHT = """
 pldp = 1
 title = "little to spend"
@@ -163,14 +165,21 @@ def test_an_invitation_is_checked_before_anything_is_asked(visit: Visits, tmp_pa
         expect(invited.page.locator("#choosing")).to_be_hidden()
 
 
-def test_a_wrong_address_gets_a_page_for_people_and_data_for_programs(visit: Visits, tight: Server) -> None:
-    person = visit()
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_wrong_address_gets_a_page_for_people_and_data_for_programs(
+    visit: Visits, tight: Server, language: str
+) -> None:
+    texts = json.loads((PAGES / "languages" / f"{language}.json").read_text(encoding="utf-8"))
+    person = visit(locale=language, viewport={"width": 320, "height": 600})
     answer = person.page.goto(f"{tight.url}/surveys/of/2026")
     assert answer is not None
     assert answer.status == 404
-    expect(person.page.get_by_role("heading")).to_have_text("There is nothing at this address")
+    expect(person.page.locator("html")).to_have_attribute("lang", language)
+    expect(person.page.get_by_role("heading")).to_have_text(texts["missing.title"])
+    expect(person.page).to_have_title(texts["missing.title"])
+    assert person.page.locator("p").first.inner_text() == texts["missing.about"]
     assert not person.barriers()
-    person.page.get_by_role("link", name="Go to the survey").click()
+    person.page.get_by_role("link", name=texts["missing.link"]).click()
     expect(person.page.locator("#choosing")).to_be_visible()
     data = person.page.request.get(f"{tight.url}/surveys", headers={"accept": "application/json"})
     assert data.json()["code"] == "not_found"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.claims import runs
 from helpers.coverage import CASES, SHAPES, AnyCase, Cell, Hits, cell_runs, cells, judge_runs, wrong
 from helpers.coverage_fused import EVERY_CASE, FUSED_CASES, TESTS
 
@@ -47,9 +48,9 @@ def test_intervals_of_several_services_cover_in_a_few_cells(cell: Cell) -> None:
 def test_intervals_cover(case: AnyCase, shape: str) -> None:
     pooled: Hits = {}
     table, found = [], []
-    runs = cell_runs(case, EVERY_CASE)
+    times = cell_runs(case, EVERY_CASE)
     for number, cell in enumerate(cells(case, shape)):
-        hits = judge_runs(cell, runs, first=number * runs)
+        hits = judge_runs(cell, times, first=number * times)
         found += [f"{cell}: {line}" for line in wrong(hits, TESTS)]
         for (label, conservative), covered in hits.items():
             pooled.setdefault((label, conservative), []).extend(covered)
@@ -80,8 +81,8 @@ def test_intervals_that_are_half_as_wide_are_found() -> None:
         return (estimate + low) / 2, (estimate + high) / 2
 
     (case,) = (each for each in CASES if each.name == "set, one budget")
-    for each, people, runs in ((case, 20_000, 100), (FUSED_CASES[0], 2_000, 100)):
-        assert list(wrong(judge_runs(Cell(each, "gamma", people, 1.0), runs, narrow), TESTS))
+    for each, people, times in ((case, 20_000, runs(60, 100)), (FUSED_CASES[0], 2_000, runs(60, 100))):
+        assert list(wrong(judge_runs(Cell(each, "gamma", people, 1.0), times, narrow), TESTS))
 
 
 def test_intervals_that_are_twice_as_wide_are_found_unless_they_are_marked() -> None:

@@ -271,7 +271,7 @@ def test_the_price_of_the_join_is_the_largest_sum_over_a_person() -> None:
             "labels must be in the order of 'krr': bus, bike, car",
         ),
         ({"level": np.array(["open", "opn"])}, "1 of 2 reports have another level: unknown level 'opn'; did you mean"),
-        ({"level": np.array(["open"])}, "there must be one level per key"),
+        ({"level": np.array(["open"])}, "need one level per key"),
         ({"channels": ()}, "levels and channels must be as many"),
         ({"outputs": [0, 7]}, "outputs must be below 6; 1 impossible of 2"),
     ],

@@ -392,14 +392,14 @@ ROWS = people(50, np.random.default_rng(1))
 @pytest.mark.parametrize(
     ("call", "error", "line"),
     [
-        (lambda: supports([(EVEN, ROWS)], ITEMS, []), EstimateError, "at least one set of items, not none"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, []), EstimateError, "nothing to count: sets must name at least one"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["x"]]), EstimateError, "'x' is not among the 4"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a", "a"]]), EstimateError, "each item once, not a, a"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [[]]), EstimateError, "at least one item"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, ["a"]), EstimateError, "as a list of names"),
         (lambda: supports([(EVEN, ROWS)], ITEMS[:3], [["a"]]), EstimateError, "as many as the channel has"),
         (lambda: supports([(EVEN, ROWS)], ["a", "a", "b", "c"], [["a"]]), AnswerError, "'a' is there twice"),
-        (lambda: supports([], ITEMS, [["a"]]), EstimateError, "at least one report, not none"),
+        (lambda: supports([], ITEMS, [["a"]]), EstimateError, "nothing to estimate: groups need at least one report"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], pool="best"), EstimateError, "pool must be one of"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], target="us"), EstimateError, "target must be one of"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]]).interval(1), EstimateError, "confidence must be between"),

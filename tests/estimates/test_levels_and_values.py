@@ -303,6 +303,35 @@ def test_the_rate_is_not_kept_if_the_largest_values_are_tested(monkeypatch: pyte
     assert not is_rare(many_values(seed).rejected for seed in range(40))
 
 
+def few_counts() -> tuple[np.ndarray, tuple[float, float]]:
+    """Statistics of 256 values in 12,000 pairs of groups whose counts are about 2 and 3, and their cumulants."""
+    reports, chances = np.array([11_000.0, 16_000.0]), np.full((2, 256), 2e-4)
+    variances = np.array([4e-2, 3e-3])[:, None] * np.ones(256)
+    generator, total = np.random.default_rng(1), np.zeros((12_000, 256))
+    for sign, count, chance, variance in zip((1, -1), reports, chances, variances, strict=True):
+        found = generator.binomial(int(count), chance[0], total.shape)
+        total += sign * (found - count * chance[0]) / np.sqrt(count * chance[0]) * np.sqrt(variance)
+    statistics = (total**2 / variances.sum(axis=0)).sum(axis=1)
+    return statistics, agreement.cumulants_of_counts(variances, reports, chances)
+
+
+def test_counts_of_few_reports_keep_the_rate_with_their_own_cumulants_and_not_with_those_of_chi_square() -> None:
+    statistics, cumulants = few_counts()
+    assert is_rare(Homogeneity.of(each, 256, cumulants=cumulants).rejected for each in statistics)
+    assert not is_rare(Homogeneity.of(each, 256).rejected for each in statistics)
+    spread = np.sqrt(2 / len(statistics)) * 1.1 * cumulants[0]  # a kurtosis of .1 beyond the normal one
+    assert abs(statistics.var() - cumulants[0]) < Z * spread
+    assert Homogeneity.of(300.0, 256, cumulants=(512.0, 2048.0)) == Homogeneity.of(300.0, 256)
+
+
+def test_shares_too_small_to_see_have_their_mean_in_the_test() -> None:
+    shares, errors = np.array([0.6, 0.5, -0.02, -0.08]), np.full(4, 0.1)
+    assert agreement.null_shares(shares, errors, np.array([0, 1, 2])) == pytest.approx([0.55, 0.45, 0, 0])
+    shares = np.array([0.7, 0.16, 0.08, 0.06])
+    assert agreement.null_shares(shares, errors, np.array([0, 1, 2])) == pytest.approx([0.7, 0.1, 0.1, 0.1])
+    assert agreement.null_shares(shares, errors, np.array([0, 1])) == pytest.approx([0.7, 0.16, 0.07, 0.07])
+
+
 def item_groups(supports: tuple[np.ndarray, np.ndarray], seed: int) -> ItemGroups:
     generator, groups = np.random.default_rng(seed), []
     for people, epsilon, own in zip((3000, 300), (5, 8), supports, strict=True):

@@ -155,6 +155,30 @@ def test_weights_of_an_axis_are_unbiased_and_have_the_stated_square(name: str) -
     np.testing.assert_allclose(axis.crossed(axis) @ marks.mean(axis=0), (weights**2).mean(axis=0), atol=1e-9)
 
 
+@pytest.mark.parametrize("hide", [None, {"epsilon": 2}])
+def test_intervals_of_ranges_hold_beside_an_atom_and_those_of_the_smooth_curve_often_do_not(hide: dict | None) -> None:
+    """A quarter of the people have the number right above the edge at 3: a smooth curve spreads them to both ranges."""
+    survey = form("bn", 0.5, **({} if hide is None else {"hide_level": hide}))
+    shares = np.zeros(BUCKETS)
+    shares[((np.arange(10) + 0.5) / 10 * BUCKETS).astype(int)] = stats.binom.pmf(np.arange(10), 9, 0.3)
+    truth = np.multiply.outer([0.3, 0.7], shares.reshape(4, -1).sum(axis=1)).ravel()
+    smooth, times = 0, runs(6 if hide is None else 2, 40)
+    for seed in range(times):
+        people = Population.of_shares(survey, 20_000, {"b": [0.3, 0.7], "n": shares}, seed=seed)
+        table = two_way(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("b", "n")]), "b", "n")
+        low, high = (np.ravel(end) for end in table.interval(0.95))
+        assert ((low <= truth) & (truth <= high)).all()
+        low, high = (np.ravel(end) for end in table.interval(0.95, smooth=True))
+        smooth += int(((low <= truth) & (truth <= high)).all())
+        assert table.conservative.all()
+        assert "conservative-intervals" in {note.code for note in table.notes}
+        rows = table.records()
+        assert all(row["low"] <= row["smooth_low"] <= row["smooth_high"] <= row["high"] for row in rows)
+    assert hide is not None or smooth <= times / 2
+    turned = cross(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("b", "n")]), ("n", "b"))
+    np.testing.assert_allclose(turned.interval(0.95).low, np.asarray(table.interval(0.95).low).reshape(2, 4).T)
+
+
 def test_ranges_are_unbiased_where_shares_change_in_straight_lines_and_say_how_wrong_a_jump_makes_them() -> None:
     """Exactly, without any draw: the mean weight over buckets times a line, and times a jump at every place."""
     shares = np.random.default_rng(1).dirichlet(np.full(BUCKETS, 3.0))

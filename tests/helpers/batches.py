@@ -50,13 +50,18 @@ def others(groups: Sequence[tuple[int, Sequence[np.ndarray]]]) -> Iterator[list[
 
 def true_delta(own: Sequence[np.ndarray], groups: Sequence[tuple[int, Sequence[np.ndarray]]], epsilon: float) -> float:
     """Return the largest δ of any two answers, whatever the others answer."""
-    grown, worst = math.exp(epsilon), 0.0
-    for rest in others(groups):
-        crowd = mixed(rest) if rest else {(0,) * len(own[0]): 1.0}
-        batches = [_with(crowd, law) for law in own]
-        for one, two in permutations(batches, 2):
-            worst = max(worst, sum(max(0.0, chance - grown * two.get(batch, 0.0)) for batch, chance in one.items()))
-    return worst
+    return max(delta_among(rest, own, epsilon) for rest in others(groups))
+
+
+def delta_among(rest: Sequence[np.ndarray], own: Sequence[np.ndarray], epsilon: float) -> float:
+    """Return the largest δ of any two answers among others who hold these values."""
+    grown = math.exp(epsilon)
+    crowd = mixed(rest) if rest else {(0,) * len(own[0]): 1.0}
+    batches = [_with(crowd, law) for law in own]
+    return max(
+        sum(max(0.0, chance - grown * two.get(batch, 0.0)) for batch, chance in one.items())
+        for one, two in permutations(batches, 2)
+    )
 
 
 def _with(crowd: Law, law: np.ndarray) -> Law:

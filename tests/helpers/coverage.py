@@ -77,6 +77,11 @@ class AnyCase(ABC):
     name: str
 
     @property
+    def part(self) -> float:
+        """How many runs the case has, beside 1 of most others of its kind: fewer where a run takes long."""
+        return 1.0
+
+    @property
     @abstractmethod
     def kind(self) -> str:
         """What is asked, whatever the mechanism: runs are pooled over the cases of a kind."""
@@ -115,6 +120,12 @@ class Case(AnyCase):
             **self.further,
         }
         return pldp.Survey.read(content if self.hide is None else {**content, "hide_level": {"epsilon": self.hide}})
+
+    @property
+    def part(self) -> float:
+        """Tables with a number take long, and those of choices alone are quick."""
+        kinds = {each.question.get("kind", "choice") for each in self.asked.values()}
+        return 1.0 if not self.beside else 1 / 3 if "number" in kinds else 2.0 if kinds == {"choice"} else 1.0
 
     @property
     def asked(self) -> dict[str, Case]:
@@ -278,9 +289,9 @@ KIND_RUNS = 2_000
 
 
 def cell_runs(case: AnyCase, every: Sequence[AnyCase]) -> int:
-    """Return the runs of each cell of a case in the long form, where `every` case of its kind has as many."""
-    alike = sum(each.kind == case.kind for each in every)
-    return math.ceil(KIND_RUNS / (alike * len(PEOPLE) * len(EPSILONS)))
+    """Return the runs of each cell of a case in the long form, so that `every` case of its kind has its part."""
+    alike = sum(each.part for each in every if each.kind == case.kind)
+    return math.ceil(KIND_RUNS * case.part / (alike * len(PEOPLE) * len(EPSILONS)))
 
 
 ROWS = 8  # of a result, about

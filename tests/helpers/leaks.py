@@ -20,6 +20,9 @@ from pldp import Device, Survey
 from pldp.mechanisms import RandomizedResponse, build
 from pldp.reports import Report, body_length
 
+FEW_ROUNDS, MORE_ROUNDS, COUNTED_ROUNDS = 8, 12, 59
+"""Rounds that are played to measure a power: for margins, for margins that differ more, and for counting."""
+
 CHANCE = random.Random()  # noqa: S311 - of the leaks, not of any protection
 
 
@@ -311,12 +314,15 @@ class SharedNoise(Device):
 class Leak:
     """A device, the survey that it answers, and people per value at which the leak must be found.
 
-    What is `by_rule` breaks the rule of asking again and need not show in a single report.
+    What is `by_rule` breaks the rule of asking again and need not show in a single report. `rounds` are played to
+    measure the power, decided beforehand: more where rounds differ more, and enough for counting where they do so too
+    irregularly for anything else, or where a rule is checked.
     """
 
     device: type[Device]
     survey: Survey
     samples: int
+    rounds: int = FEW_ROUNDS
     timed: bool = False
     sequences: bool = False
     by_rule: bool = False
@@ -343,8 +349,8 @@ MISSED = {
     "a changed level": Leak(
         LevelLater, one_question(levels=TWO_LEVELS, repeat="fresh"), 600, sequences=True, only=("q", "two")
     ),
-    "state kept in a file": Leak(Forgetful, one_question(), 200, by_rule=True),
-    "one label of eight with doubled ε": Leak(DoubledLabel, one_question(labels=8), 2_000),
+    "state kept in a file": Leak(Forgetful, one_question(), 100, COUNTED_ROUNDS, by_rule=True),
+    "one label of eight with doubled ε": Leak(DoubledLabel, one_question(labels=8), 2_000, MORE_ROUNDS),
 }
 """What the first audit did not find."""
 
@@ -357,14 +363,16 @@ OWN = {
     "three bits of the id": Leak(ThreeBits, one_question(), 500),
     "the truth in the id": Leak(TruthInTheId, one_question(), 800),
     "capital letters": Leak(Capitals, one_question(), 300),
-    "30 ms more in 5 % of one answer": Leak(SeldomSlow, one_question(), 6_000, timed=True),
-    "another answer in one round": Leak(AnswerInTheRound, one_question(), 200, by_rule=True),
-    "another level in one round": Leak(ChangedLevel, one_question(levels=TWO_LEVELS), 200, by_rule=True),
+    "30 ms more in 5 % of one answer": Leak(SeldomSlow, one_question(), 8_000, COUNTED_ROUNDS, timed=True),
+    "another answer in one round": Leak(AnswerInTheRound, one_question(), 100, COUNTED_ROUNDS, by_rule=True),
+    "another level in one round": Leak(
+        ChangedLevel, one_question(levels=TWO_LEVELS), 100, COUNTED_ROUNDS, by_rule=True
+    ),
     "an answer that changes back": Leak(Reverted, one_question(repeat="fresh"), 600, sequences=True),
-    "a copy of the state that was put back": Leak(ByPath, one_question(), 200, by_rule=True),
-    "two processes that share a state": Leak(Caching, one_question(), 200, by_rule=True),
+    "a copy of the state that was put back": Leak(ByPath, one_question(), 100, COUNTED_ROUNDS, by_rule=True),
+    "two processes that share a state": Leak(Caching, one_question(), 100, COUNTED_ROUNDS, by_rule=True),
     "a second round that costs nothing": Leak(
-        Undercharging, one_question(repeat="fresh"), 200, sequences=True, by_rule=True
+        Undercharging, one_question(repeat="fresh"), 100, COUNTED_ROUNDS, sequences=True, by_rule=True
     ),
     "noise that two questions share": Leak(SharedNoise, BOTH, 1_000, only=("all 2",)),
 }
@@ -393,6 +401,7 @@ class ScriptLeak:
     new: str
     samples: int
     survey: Survey = field(default_factory=one_question)
+    rounds: int = FEW_ROUNDS
     timed: bool = False
     sequences: bool = False
     by_rule: bool = False
@@ -417,8 +426,8 @@ JAVASCRIPT_MISSED = {
     "a full leak in 1 % of reports": ScriptLeak(
         *_sent(f"\tif (Math.random() < 0.01) report.id = `f00d0${{{_VALUE}}}` + report.id.slice(6);\n"), 20_000
     ),
-    "200 µs more when the truth is told": ScriptLeak(*_slower(200_000), 3_200, timed=True),
-    "1 ms more when the truth is told": ScriptLeak(*_slower(1_000_000), 500, timed=True),
+    "200 µs more when the truth is told": ScriptLeak(*_slower(200_000), 3_200, rounds=MORE_ROUNDS, timed=True),
+    "1 ms more when the truth is told": ScriptLeak(*_slower(1_000_000), 800, rounds=MORE_ROUNDS, timed=True),
     "parity of the bits of the id": ScriptLeak(*_sent(_ONES % "bits"), 500),
     "order of JSON keys": ScriptLeak(
         *_sent(f"\tif ({_VALUE}) {{ const own = report.pldp; delete report.pldp; report.pldp = own; }}\n"), 300
@@ -440,7 +449,9 @@ JAVASCRIPT_MISSED = {
         sequences=True,
         only=("q", "two"),
     ),
-    "state kept in a file": ScriptLeak("store: storeOf(number), round", "round", 200, by_rule=True),
+    "state kept in a file": ScriptLeak(
+        "store: storeOf(number), round", "round", 100, rounds=COUNTED_ROUNDS, by_rule=True
+    ),
     "one label of eight with doubled ε": ScriptLeak(
         *_sent(
             f"\tif ({_VALUE} === 5) report.answers[0].output = Math.random() < 0.51352 ? 5 :\n"
@@ -448,6 +459,7 @@ JAVASCRIPT_MISSED = {
         ),
         2_000,
         one_question(labels=8),
+        MORE_ROUNDS,
     ),
 }
 """What the first audit did not find, in JavaScript."""
@@ -493,9 +505,12 @@ JAVASCRIPT_OWN = {
         _TOLD,
         "\t\tconst again = number && story[number - 1].round === round && story[0].values[0][1] !== values[0][1];\n"
         + _TOLD.replace("bodyLength(survey))", "bodyLength(survey)).replace('{', again ? '{ ' : '{')"),
-        200,
+        100,
+        rounds=COUNTED_ROUNDS,
         by_rule=True,
     ),
-    "a copy of the state that was put back": ScriptLeak("copyFileSync(path, copy);", "", 200, by_rule=True),
+    "a copy of the state that was put back": ScriptLeak(
+        "copyFileSync(path, copy);", "", 100, rounds=COUNTED_ROUNDS, by_rule=True
+    ),
 }
 """What else can go wrong in JavaScript."""

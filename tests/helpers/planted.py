@@ -127,7 +127,7 @@ def length_leak(planted: bool) -> Audit:
         text = Device(survey).answer("krr", value).to_json()
         return text + " " * (ord(value) - ord("a")) if planted else text
 
-    return audit(send, ["a", "d"], epsilon=1, samples=3_000, settings=UNTIMED)
+    return audit(send, ["a", "d"], epsilon=1, samples=800, settings=UNTIMED)
 
 
 class Clock:
@@ -149,7 +149,7 @@ def timing_leak(planted: bool) -> Audit:
         clock.now += 1_000 + (2 * value if planted else 0)
         return response.draw(value, noise)
 
-    return audit(draw, [0, 3], epsilon=1, settings=AuditSettings(clock=clock))
+    return audit(draw, [0, 3], epsilon=1, samples=4_000, settings=AuditSettings(clock=clock))
 
 
 def modulo_bias(planted: bool) -> Audit:
@@ -196,7 +196,7 @@ def telling_id(planted: bool) -> Audit:
             report["id"] = report["id"][:-1] + "02468ace13579bdf"[int(report["id"][-1], 16) // 2 + 8 * (value == "d")]
         return report
 
-    return audit(send, ["a", "d"], epsilon=1, samples=3_000, settings=UNTIMED)
+    return audit(send, ["a", "d"], epsilon=1, samples=1_000, settings=UNTIMED)
 
 
 PLANTED: dict[str, Callable[[bool], Audit]] = {

@@ -1,25 +1,30 @@
-"""How often audits find a leak, with a lower bound; `PYTHONPATH=tests python -m helpers.power` prints the table.
+"""How often audits find a leak, with a lower bound; `PYTHONPATH=tests python -m helpers.power NAME …` plays some leaks.
 
 Two bounds of the power, each with a confidence of 95 %. By counting: 59 of 59 rounds show .95. By *margins*, for fewer
 rounds: the margin of a round is the signed root of the deviance of its best event less the root at which it refutes;
-that is close to normal, and the noncentral t distribution bounds the chance that it is positive.
+that is close to normal, and the noncentral t distribution bounds the chance that it is positive. The number of rounds
+of a leak is fixed beforehand: whoever stops at a good moment has less confidence than that. What comes out stands in
+`docs/research/audit-power.md`, and a leak that is played again takes the place of its row.
 """
 
 from __future__ import annotations
 
+import fcntl
 import math
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import optimize, stats
 
-from helpers.leaks import JAVASCRIPT_MISSED, JAVASCRIPT_OWN, MISSED, OWN, Leak, ScriptLeak
+from helpers.leaks import COUNTED_ROUNDS, JAVASCRIPT_MISSED, JAVASCRIPT_OWN, MISSED, OWN, Leak, ScriptLeak
 from pldp import Device
 from pldp.auditing import AuditSettings, JavaScript, Row
 from pldp.auditing.sampled import Bound, evidence
@@ -27,11 +32,10 @@ from pldp.auditing.surveys import audit_survey
 
 CONFIDENCE = 0.95
 POWER = 0.95
-FEW, ROUNDS = (5, 12), 59
-"""Rounds after which margins are asked, and those that are enough by counting if all are found."""
-
+PAGE = Path(__file__).parent.parent.parent / "docs" / "research" / "audit-power.md"
 IN_PYTHON, IN_JAVASCRIPT = MISSED | OWN, JAVASCRIPT_MISSED | JAVASCRIPT_OWN
 Look = Callable[[], list[Row]]
+Played = TypeVar("Played", Leak, ScriptLeak)
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,17 @@ class Power:
     @property
     def least(self) -> float:
         """The bound that counts: by counting where there are rounds enough, else by margins."""
-        return self.counted if len(self.rounds) >= ROUNDS else self.computed
+        return self.counted if len(self.rounds) >= COUNTED_ROUNDS else self.computed
 
     @property
     def row(self) -> str:
-        way = "counted" if len(self.rounds) >= ROUNDS else "computed"
+        """The row of the page."""
+        margins = [each.margin for each in self.rounds if each.margin is not None]
+        between = f"{min(margins):.1f} to {max(margins):.1f}" if margins else "–"
+        way = "rounds" if len(self.rounds) >= COUNTED_ROUNDS else "margins"
         shown = min(math.floor(self.least * 1e4) / 1e4, 0.9999)
-        return f"| {self.name} | {self.people:,} | {self.found} of {len(self.rounds)} | {shown:.4g} ({way}) |"
+        found = f"{self.found} of {len(self.rounds)}"
+        return f"| {self.name} | {self.people:,} | {found} | {between} | {shown:.4f} | {way} |"
 
 
 def chance_of_positive(margins: Sequence[float]) -> float:
@@ -139,28 +147,80 @@ def play(look: Look, *, by_rule: bool) -> Round:
     return Round(found, None if by_rule else margin_of(bounds))
 
 
-def measure(name: str, leak: Leak | ScriptLeak, look: Look, rounds: int = ROUNDS) -> Power:
-    """Audit until margins or counting show the power, at most so many rounds."""
-    played: list[Round] = []
-    while len(played) < rounds:
-        played.append(play(look, by_rule=leak.by_rule))
-        power = Power(name, leak.samples, tuple(played))
-        if len(played) in FEW and power.computed >= POWER:
-            break
-    return power
+def measure(name: str, leak: Leak | ScriptLeak, look: Look, rounds: int | None = None) -> Power:
+    """Audit as often as the leak says, or so often."""
+    played = [play(look, by_rule=leak.by_rule) for _ in range(rounds or leak.rounds)]
+    return Power(name, leak.samples, tuple(played))
+
+
+def record(power: Power, device: str, page: Path = PAGE) -> None:
+    """Put a row into the table of a device, in the place of the row of the same leak."""
+    with page.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # several processes may play leaks
+        text = file.read()
+        start = text.index(f"## {device}\n")
+        end = text.index("\n## ", start)
+        place = re.compile(rf"^\| {re.escape(power.name)} \|.*$", re.MULTILINE)
+        section, found = place.subn(lambda _: power.row, text[start:end])
+        assert found == 1, f"the page has no row of {power.name}"
+        file.seek(0)
+        file.write(text[:start] + section + text[end:])
+        file.truncate()
+
+
+class Shown(NamedTuple):
+    """A row of the page."""
+
+    people: int
+    found: int
+    rounds: int
+    least: float
+
+
+def read_rows(device: str, page: Path = PAGE) -> dict[str, Shown]:
+    """Return the rows of the table of a device."""
+    text = page.read_text(encoding="utf-8")
+    section = text[text.index(f"## {device}\n") :].split("\n## ")[0]
+    rows = re.findall(
+        r"^\| (.+) \| ([\d,]+) \| (\d+) of (\d+) \| .* \| ([\d.]+) \| (?:rounds|margins) \|$", section, re.MULTILINE
+    )
+    return {
+        name: Shown(int(people.replace(",", "")), int(found), int(rounds), float(least))
+        for name, people, found, rounds, least in rows
+    }
+
+
+def cheapest_first(leaks: Mapping[str, Played]) -> list[tuple[str, Played]]:
+    """Return leaks in the order of what their rounds cost, so that a run that is interrupted leaves most rows."""
+    return sorted(leaks.items(), key=lambda item: (item[1].timed, item[1].samples * item[1].rounds))
+
+
+def python_powers(wanted: Sequence[str] = ()) -> Iterator[Power]:
+    """Play the leaks of the Python device, all or the named ones, and put them on the page."""
+    for name, leak in cheapest_first(IN_PYTHON):
+        if not wanted or name in wanted:
+            power = measure(name, leak, partial(look_at, leak))
+            record(power, "Python")
+            yield power
+
+
+def javascript_powers(client: JavaScript, wanted: Sequence[str] = ()) -> Iterator[Power]:
+    """Play those of the JavaScript device."""
+    for name, leak in cheapest_first(IN_JAVASCRIPT):
+        if not wanted or name in wanted:
+            with tempfile.TemporaryDirectory() as folder:
+                power = measure(name, leak, partial(look_at_script, leak, tamper(client, Path(folder) / "js", leak)))
+            record(power, "JavaScript")
+            yield power
 
 
 def main(wanted: Sequence[str]) -> None:
-    """Print the table of all leaks, or of the named ones."""
-    for name, leak in IN_PYTHON.items():
-        if not wanted or name in wanted:
-            print(measure(name, leak, partial(look_at, leak)).row, flush=True)  # noqa: T201
+    """Play all leaks, or the named ones."""
     client = JavaScript.find()
-    for name, script in IN_JAVASCRIPT.items() if client else ():
-        if not wanted or name in wanted:
-            with tempfile.TemporaryDirectory() as folder:
-                look = partial(look_at_script, script, tamper(client, Path(folder) / "js", script))
-                print(measure(f"JavaScript: {name}", script, look).row, flush=True)  # noqa: T201
+    for power in python_powers(wanted):
+        print(power.row, flush=True)  # noqa: T201
+    for power in javascript_powers(client, wanted) if client else ():
+        print(power.row, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from itertools import count
 import numpy as np
 import pytest
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
 from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
-SAMPLES = 20_000
+SAMPLES = runs(10_000, 20_000)
 
 
 class Counting:

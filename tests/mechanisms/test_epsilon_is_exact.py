@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.claims import runs
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
@@ -26,7 +27,7 @@ from pldp.mechanisms import (
     read,
 )
 
-SIZES = range(2, 65)
+SIZES = range(2, 65) if runs(0, 1) else (*range(2, 13), 15, 16, 17, 24, 31, 32, 33, 47, 63, 64)
 EPSILONS = ("0.01", "0.05", "0.1", "0.5", "1", "1.5", "2", "3", "4", "6", "8")
 
 

@@ -295,7 +295,7 @@ def test_weights_rebuild_the_channel(name: str) -> None:
 
 
 BAD = {
-    "at least one value, not none": lambda: ItemResponse.of([math.inf, math.inf]),
+    "at least one value: otherwise": lambda: ItemResponse.of([math.inf, math.inf]),
     "must protect at least one value": lambda: ValueResponse.of([math.inf, math.inf]),
     "at least 2 values, not 1": lambda: ItemResponse.of([1_000_000]),
     "size must be at least 2 values, not 1": lambda: ItemResponse(1, (5,)),

@@ -119,7 +119,7 @@ def test_rivals_are_those_of_the_paper() -> None:
     every = ipldp.item_channels((100_000, 500_000, 1_000_000))
     assert set(every) == {"iprr", "krr", "urr", "idue_opt0", "idue_opt1", "idue_opt2"}
     assert every["krr"].micro_epsilon == 100_000
-    with pytest.raises(EstimateError, match="at least one item, not none"):
+    with pytest.raises(EstimateError, match="give a budget for at least one item"):
         ipldp.item_channels([math.inf, math.inf])
 
 

@@ -225,6 +225,18 @@ def test_designs_are_sorted_and_contain_the_survey_as_it_is(commute: Survey) -> 
     assert sum(design.split == "given" for design in planned.designs) == 1
 
 
+def test_a_survey_whose_total_forbids_its_open_levels_is_not_the_best_design() -> None:
+    questions = [{"name": name, "values": ["x", "y"]} for name in "ab"]
+    content = {"pldp": 1, "title": "t", "levels": {"strict": 0.5, "open": 2}, "questions": questions}
+    for total, fits in ((3, False), (4, True)):
+        planned = plan(Survey.read({**content, "total_epsilon": total}), 1000)
+        (own,) = (design for design in planned.designs if design.split == "given")
+        assert (own.fits, own.cost) == (fits, 4_000_000)
+        assert all(design.cost <= total * 1_000_000 for design in planned.designs if design.fits)
+        assert planned.designs[0].fits
+        assert fits or planned.designs[-1] is own
+
+
 @pytest.mark.parametrize("rule", ["fresh", "tracked"])
 def test_where_people_are_asked_again_no_design_spends_their_total_at_once(rule: str) -> None:
     questions = [{"name": name, "values": ["x", "y"]} for name in "ab"]

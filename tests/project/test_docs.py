@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.resources import files
@@ -43,6 +44,7 @@ PUBLIC = (
     "pldp.estimates",
     "pldp.simulate",
     "pldp.planning",
+    "pldp.shuffling",
     "pldp.auditing",
     "pldp.collector",
     "pldp.papers",
@@ -87,11 +89,19 @@ def section(page: str, heading: str) -> str:
     return page.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
 
 
+def api_page(module: str) -> Path:
+    return DOCS / "api" / f"{module}.md"
+
+
+def api_pages() -> str:
+    return "\n".join(map(read, sorted((DOCS / "api").iterdir())))
+
+
 @pytest.mark.parametrize("module", PUBLIC)
-def test_every_public_name_is_on_the_api_page(module: str) -> None:
+def test_every_public_name_is_on_the_page_of_its_module(module: str) -> None:
     if module.endswith(".spark"):
         pytest.importorskip("pyspark", reason="install 'pldp[spark]'")
-    words = section(read(DOCS / "api.md"), module)
+    words = read(api_page(module))
     missing = [
         name
         for name in public_names(module)
@@ -101,9 +111,15 @@ def test_every_public_name_is_on_the_api_page(module: str) -> None:
     assert not missing
 
 
-def test_the_api_page_names_nothing_that_does_not_exist() -> None:
+def test_the_table_of_modules_lists_every_page_of_one() -> None:
+    listed = re.findall(r"^\| \[`([\w.]+)`\]\(api/\1\.md\) \|", read(DOCS / "api.md"), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in (DOCS / "api").iterdir())
+    assert set(PUBLIC) <= set(listed)
+
+
+def test_the_api_pages_name_nothing_that_does_not_exist() -> None:
     kinds = {"autoclass": inspect.isclass, "autoexception": inspect.isclass, "autofunction": callable}
-    described = re.findall(r"^\.\. (auto\w+):: (pldp[\w.]*)\.(\w+)$", read(DOCS / "api.md"), re.MULTILINE)
+    described = re.findall(r"^\.\. (auto\w+):: (pldp[\w.]*)\.(\w+)$", api_pages(), re.MULTILINE)
     assert described
     for kind, module, name in described:
         if module.endswith(".spark") and not find_spec("pyspark"):
@@ -115,8 +131,8 @@ def test_the_api_page_names_nothing_that_does_not_exist() -> None:
         assert kinds.get(kind, lambda _: True)(getattr(importlib.import_module(module), name)), f"{kind} {name}"
 
 
-def test_the_api_page_describes_nothing_twice() -> None:
-    described = re.findall(r"^\.\. auto\w+:: (\S+)$", read(DOCS / "api.md"), re.MULTILINE)
+def test_the_api_pages_describe_nothing_twice() -> None:
+    described = re.findall(r"^\.\. auto\w+:: (\S+)$", api_pages(), re.MULTILINE)
     assert sorted(described) == sorted(set(described))
 
 
@@ -130,9 +146,9 @@ def note_codes(source: str) -> set[str]:
     return {code.value if isinstance(code, ast.Constant) else constants[code.id] for code in codes}
 
 
-def test_the_page_of_estimates_lists_exactly_the_codes_of_notes_that_occur() -> None:
+def test_the_page_of_codes_lists_exactly_the_codes_of_notes_that_occur() -> None:
     made = set[str]().union(*(note_codes(read(path)) for path in (ROOT / "src" / "pldp").rglob("*.py")))
-    listed = re.findall(r"^\| `([a-z-]+)` \|", section(read(DOCS / "estimates.md"), "Notes"), re.MULTILINE)
+    listed = re.findall(r"^\| `([a-z-]+)` \|", section(read(DOCS / "codes.md"), "Notes"), re.MULTILINE)
     assert sorted(listed) == sorted(made)
     assert "levels-disagree" in made  # a code that is a constant
 
@@ -153,9 +169,11 @@ def test_the_json_of_an_estimate_on_the_collector_page_has_the_keys_of_one() -> 
         assert shown[part][0].keys() == made[part][0].keys()
 
 
-def test_every_rejection_has_a_heading_on_the_wire_format_page() -> None:
+def test_every_rejection_has_a_heading_on_the_wire_format_page_and_is_on_the_page_of_codes() -> None:
     headings = re.findall(r"^### (\w+)$", read(DOCS / "wire-format.md"), re.MULTILINE)
     assert [heading for heading in headings if heading in set(Rejection)] == [reason.value for reason in Rejection]
+    listed = re.findall(r"\[`(\w+)`\]\(wire-format\.md#\1\)", section(read(DOCS / "codes.md"), "Rejections"))
+    assert listed == [reason.value for reason in Rejection]
 
 
 def property_names(schema: object) -> Iterator[str]:
@@ -201,10 +219,10 @@ def test_the_pictures_of_concepts_are_those_that_their_script_draws(tmp_path: Pa
     assert spec.loader is not None
     maker = module_from_spec(spec)
     spec.loader.exec_module(maker)
-    monkeypatch.setattr(maker, "FOLDER", tmp_path)
+    monkeypatch.setattr(sys.modules["pictures.draw"], "FOLDER", tmp_path)
     maker.draw_all()
     drawn = sorted(tmp_path.iterdir())
-    assert len(drawn) == 3
+    assert len(drawn) == len(maker.DRAWN)
     assert [read(path) for path in drawn] == [read(DOCS / "images" / path.name) for path in drawn]
 
 

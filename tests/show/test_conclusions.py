@@ -81,6 +81,8 @@ def test_card_and_string_show_them(case: str) -> None:
 def test_one_report_is_not_several() -> None:
     assert show.sentence(mappings.choice(reports=1)).endswith("from 1 report")
     assert show.heading(mappings.choice(reports=1)).startswith("mode: 1 report,")
+    assert "1 report answers both; shares" in show.card(mappings.two_way(reports=1))
+    assert "1,000 reports answer both; shares" in show.card(mappings.two_way())
 
 
 def few(result: dict[str, Any], *places: int) -> dict[str, Any]:

@@ -112,3 +112,9 @@ def test_what_stands_behind_a_result_is_said() -> None:
         "Levels are hidden in reports; estimated choices: a 25 %.",
         "Fit did NOT converge: gap 1.0e-03 after 1,200 steps.",
     ]
+
+
+def test_the_worst_of_many_tests_is_named_so() -> None:
+    test = {"statistic": 9.5, "degrees": 1, "p_value": 0.04, "rejected": False, "noticed": None, "tests": 20}
+    said, *_ = show.footing(mappings.choices(homogeneity=test))
+    assert "χ² = 9.5 on 1 degree of freedom, the worst of 20 tests, p = 0.04 for all together" in said

@@ -10,18 +10,16 @@ import pytest
 from scipy import stats
 
 from helpers.claims import FALSE_ALARM, runs
+from helpers.shuffled_grid import CELLS, DELTA, PAGE, Cell, compute, page_of, read_page
 from pldp.mechanisms import build
 from pldp.shuffling import Bounds, Group, amplified
 from pldp.shuffling.accounting import epsilon_above
 from pldp.shuffling.crowd import Others, crowd_of
 from pldp.shuffling.laws import laws_of
 
-DELTA = 1e-6
-
 
 def among(mechanism: str, size: int, epsilon: float, people: int, delta: float = DELTA) -> Bounds:
-    channel = (build(mechanism, size, round(epsilon * 1e6)),)
-    return amplified(Group(0, channel), [Group(people - 1, channel)], delta)
+    return Cell(mechanism, size, epsilon, people).bounds(delta)
 
 
 @pytest.mark.parametrize(("people", "figure"), [(10**4, 0.068), (10**5, 0.0195)])
@@ -56,25 +54,30 @@ def test_a_mix_of_levels_hides_the_most_open_one(size: int, figure: float) -> No
     assert found.high <= 1.002 * found.low
 
 
-CELLS = [
-    (mechanism, size, epsilon, people, limit)
-    for mechanism, sizes, limit in (
-        ("krr", (2, 3, 4, 16, 64), 1.02),
-        ("subset", (4,), 1.14),
-        ("subset", (16, 64), 1.12),
-        ("oue", (4, 16, 64), 1.12),
-        ("sue", (4, 16, 64), 1.17),
-    )
-    for size in sizes
-    for epsilon in (0.5, 1.0, 2.0, 3.0, 4.0)
-    for people in (10**3, 10**4, 10**5, 10**6)
-]
+@pytest.mark.parametrize("cell", CELLS[::37], ids=str)
+def test_both_bounds_are_close(cell: Cell) -> None:
+    """Some cells in the short form; the page has all of them and is made of the same numbers."""
+    found, shipped = cell.bounds(), read_page(PAGE.read_text(encoding="utf-8"))[cell]
+    assert found.low <= found.high <= cell.limit * found.low
+    assert found == pytest.approx(shipped, rel=1e-5)
 
 
-@pytest.mark.parametrize(("mechanism", "size", "epsilon", "people", "limit"), CELLS[:: runs(37, 1)])
-def test_both_bounds_are_close(mechanism: str, size: int, epsilon: float, people: int, limit: float) -> None:
-    found = among(mechanism, size, epsilon, people)
-    assert found.low <= found.high <= limit * found.low
+def test_both_bounds_are_close_in_every_cell_of_the_page() -> None:
+    """The long form computes all of them, and writes the page."""
+    if runs(0, 1):
+        PAGE.write_text(page_of(compute()), encoding="utf-8")
+    shipped = read_page(PAGE.read_text(encoding="utf-8"))
+    assert list(shipped) == CELLS
+    assert [cell for cell, (high, low) in shipped.items() if not low <= high <= cell.limit * low] == []
+
+
+def test_cells_that_are_too_far_apart_are_seen() -> None:
+    """The twin: one cell of the page is made a seventh larger."""
+    shipped = read_page(PAGE.read_text(encoding="utf-8"))
+    cell = Cell("subset", 4, 0.5, 1000)
+    wider = {**shipped, cell: Bounds(shipped[cell].high * 8 / 7, shipped[cell].low)}
+    again = read_page(page_of(wider))
+    assert again[cell].high > cell.limit * again[cell].low
 
 
 def test_bounds_fall_with_people_and_rise_with_epsilon_and_certainty() -> None:

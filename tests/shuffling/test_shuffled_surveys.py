@@ -1,4 +1,4 @@
-"""`shuffle` of surveys: every example and level has an answer or a reason, and what must hold comes first."""
+"""`shuffle` of surveys: every example and level has an answer or a reason, and assumptions come first."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "threshold": (lambda: pldp.plan(commute().survey, 1000).questions[0].thresholds[0], None),
     "audit": (lambda: pldp.audit(commute().survey, samples=0), lambda: pldp.audit("krr", samples=0)),
-    "audit with samples": (lambda: pldp.audit("oue", samples=10_000), lambda: pldp.audit("oue", samples=0)),
+    "audit with samples": (lambda: pldp.audit("oue", samples=500), lambda: pldp.audit("oue", samples=0)),
     "row of an audit": (lambda: pldp.audit("krr", samples=0).rows[0], lambda: pldp.audit("oue", samples=0).rows[0]),
     "population": (lambda: Population.of_shares(survey(), 100), lambda: Population.of_shares(survey(), 100, seed=1)),
     "partitions": (lambda: Partitions(survey(), 100), lambda: Partitions(survey(), 101)),

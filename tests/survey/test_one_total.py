@@ -243,8 +243,8 @@ def test_what_the_total_does_not_allow_is_named() -> None:
     )
     crowded = warned("4.5", budget="set")
     assert crowded[0] == (
-        "whoever chooses level 'open' (ε = 4) for question 'mode' cannot answer all others, which cost ε = 1 at their "
-        "strictest level: the total is 4.5"
+        "a person who chooses level 'open' (ε = 4) for question 'mode' cannot answer all others, which cost ε = 1 at "
+        "their strictest level: the total is 4.5"
     )
     assert warned("8", ask=2, budget="set") == []
     assert warned("7.5", ask=2, budget="set")[0].startswith("level 'open' cannot be chosen for any 2 questions")

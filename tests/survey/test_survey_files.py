@@ -104,7 +104,7 @@ def test_errors_name_the_file(tmp_path) -> None:
     with pytest.raises(SurveyError, match=r"broken\.toml: not valid TOML"):
         Survey.load(broken)
     broken.write_bytes(b"\xff\xfe")
-    with pytest.raises(SurveyError, match="cannot be read as UTF-8"):
+    with pytest.raises(SurveyError, match="is not a survey file, which is UTF-8 text"):
         Survey.load(broken)
 
 

@@ -118,8 +118,8 @@ def bad(**changes) -> list[Service]:
     ("services", "message"),
     [
         (bad(keys=[1, 1]), r"service 'b': keys must be unique; 1 of 2 reports repeat an earlier key"),
-        (bad(keys=[], outputs=[]), "service 'b': there must be at least one report, not none"),
-        (bad(keys=[1]), "service 'b': there must be one key per output, not 1 for 2"),
+        (bad(keys=[], outputs=[]), "service 'b': no reports: need at least one"),
+        (bad(keys=[1]), "service 'b': need one key per output, not 1 for 2"),
         (bad(keys=["x", "y"]), "keys of all services must be of one type, not int64 and string"),
         (bad(keys=[1, None]), "service 'b': every report must have a key; 1 have none"),
         (bad(outputs=[0, 2]), "service 'b': outputs must be below 2; 1 impossible of 2"),

@@ -70,11 +70,11 @@ def test_joint_counts_do_not_need_sorted_sets() -> None:
 @pytest.mark.parametrize(
     ("sets", "line"),
     [
-        ([], "at least one set of items, not none"),
+        ([], "nothing to count: sets must name at least one set of items"),
         ([[0], [0, 1]], "one size from 1 to 16 items, not 1, 2"),
         ([[]], "one size from 1 to 16 items, not 0"),
         ([[0, 9]], "item numbers from 0 to 8; some are not"),
-        ([[4, 4]], "each item once; some hold one twice"),
+        ([[4, 4]], "each item once; some name one twice"),
     ],
 )
 def test_what_is_no_set_of_items_is_refused(sets: list[list[int]], line: str) -> None:

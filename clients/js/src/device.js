@@ -63,7 +63,7 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 	const answerAll = (values, levels) =>
 		state.change(async (known) => {
 			const answers = Array.from(mapOf(values ?? {}), ([name, value]) => read(name, value, levels));
-			check(answers.length, "values must answer at least one question, not none");
+			check(answers.length, "nothing to answer: values must name at least one question");
 			sent.checkRound(known);
 			const number = sent.findAll(known, answers.map(({ question }) => question));
 			if (number >= 0) return [await sent.reportOf(known, number)];

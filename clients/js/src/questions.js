@@ -40,7 +40,7 @@ export const questionOf = async (entry, known, tracked) => {
 			...(stages && { stages: { ...stages, prices: stages.channels.map(price) } }),
 		};
 	}, (a, b) => placeOf(a) - placeOf(b));
-	const unknown = (rule) => fail("AnswerError", `${rule} of question '${name}'; what came is not`);
+	const unknown = (rule) => fail("AnswerError", `${rule} of question '${name}'; this one is not`);
 	const question = {
 		...shown,
 		name,

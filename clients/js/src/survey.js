@@ -76,8 +76,8 @@ const build = async (document) => {
 		repeat,
 		shuffle: shuffle && { by: textOf(shuffle.by, "shuffle.by"), people },
 		hiding: await hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
-		// What came is not repeated: with swapped arguments it would be the answer.
+		// The argument is not repeated: with swapped arguments it would be the answer.
 		question: (name) =>
-			byName.get(name) ?? fail("AnswerError", `question must be one of ${[...byName.keys()].join(", ")}; what came is not`),
+			byName.get(name) ?? fail("AnswerError", `question must be one of ${[...byName.keys()].join(", ")}; this one is not`),
 	};
 };

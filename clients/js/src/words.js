@@ -55,7 +55,7 @@ const ENGLISH = {
 
 /** Apart from the table, so that a bundle in which nothing says it can leave it out. */
 export const SHUFFLE = {
-	"shuffle": "{by} promises to mix your report with at least {others} others before anybody else sees it, and to pass on no name, address or time. If that is so, whoever sees only mixed reports or results learns far less about you than your level allows. If it is not so, and towards {by} itself, only your level protects you.",
+	"shuffle": "{by} promises to mix your report with at least {others} others before anyone else sees it, and to pass on no name, address or time. If that is so, anyone who sees only mixed reports or results learns far less about you than your level allows. If it is not so, and towards {by} itself, only your level protects you.",
 };
 
 /**

@@ -73,7 +73,7 @@ test("an answer with 1,024 values takes less than two milliseconds", async () =>
 		const device = await openDevice(large);
 		const start = process.cpuUsage();
 		await device.answer("q", values[place]);
-		const { user, system } = process.cpuUsage(start); // in microseconds, whoever else uses the machine
+		const { user, system } = process.cpuUsage(start); // in microseconds, whatever else runs on the machine
 		times.push((user + system) / 1000);
 	}
 	const median = times.sort((a, b) => a - b)[50];

@@ -199,7 +199,7 @@ test("in editions of one signer a question is the same one until it is changed, 
  * An author who wants to know which of 16 values each person has, and changes the survey as often as it takes.
  */
 const VALUES = 16;
-const DEVICES = process.env.PLDP_LONG ? 600 : 200;
+const DEVICES = process.env.PLDP_LONG ? 600 : 100;
 /** One-sided. */
 const FALSE_ALARM = 1e-6;
 

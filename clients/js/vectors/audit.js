@@ -1,9 +1,9 @@
 /**
  * node audit.js: one request per line on standard input, one answer per line on standard output.
- * {survey, people: [{values: [[question, value], …], level}, …], order, warm_up}: let a new device answer for each of the people
- * in this order and send the report, after a warm-up that does not count → {sent: [[{url, headers, body}, …], …], times:
+ * {survey, people: [{values: [[question, value], …], level}, …], order, warm_up, timed}: let a new device answer for each of the
+ * people in this order and send the report, after a warm-up that does not count → {sent: [[{url, headers, body}, …], …], times:
  * [nanoseconds, …], work: […]}: every request that a report made, how long answering took, and for how long the processor worked; or
- * {error}.
+ * {error}. Where nothing is timed, several devices answer at once.
  * {survey, stories: [[{round, values, level}, …], …], mode}: let a new device live through each story, whatever its cap, with its
  * state in memory, in a file, in one that is copied after every step, or in one that two devices share → {told: [[[body, or null
  * where it refuses, spent so far], …], …]}, or {error}.
@@ -19,6 +19,7 @@ import { fromHex } from "../src/bytes.js";
 import { memoryStore, openDevice, readSurvey, send } from "../src/index.js";
 
 const NOWHERE = "https://collector.invalid/v1/reports";
+const AT_ONCE = 32;
 
 const answerOnce = async (survey, { values, level }) => {
 	const device = await openDevice(survey);
@@ -35,17 +36,19 @@ const answerOnce = async (survey, { values, level }) => {
 	return { sent, taken, work: 1000 * (user + system) };
 };
 
-const observe = async ({ survey: text, people, order, warm_up }) => {
+/** Run this for every item, so many at once; results in the order of the items. Devices wait for the threads that compute hashes. */
+const inTurns = async (items, atOnce, run) => {
+	const found = [];
+	for (let start = 0; start < items.length; start += atOnce)
+		found.push(...(await Promise.all(items.slice(start, start + atOnce).map(run))));
+	return found;
+};
+
+const observe = async ({ survey: text, people, order, warm_up, timed }) => {
 	const survey = await readSurvey(text);
 	for (const place of warm_up) await answerOnce(survey, people[place]);
-	const [sent, times, work] = [[], [], []];
-	for (const place of order) {
-		const made = await answerOnce(survey, people[place]);
-		sent.push(made.sent);
-		times.push(made.taken);
-		work.push(made.work);
-	}
-	return { sent, times, work };
+	const made = await inTurns(order, timed ? 1 : AT_ONCE, (place) => answerOnce(survey, people[place]));
+	return { sent: made.map(({ sent }) => sent), times: made.map(({ taken }) => taken), work: made.map(({ work }) => work) };
 };
 
 const fileStore = (path) => {
@@ -55,11 +58,11 @@ const fileStore = (path) => {
 
 /** Stores for the steps of one story, by the way its state is kept. */
 const storesOf = (mode, folder) => {
-	let path = join(folder, "0");
-	if (mode === "memory") {
+	if (!folder) {
 		const store = memoryStore();
 		return () => store;
 	}
+	let path = join(folder, "0");
 	return (number) => {
 		if (mode === "restored" && number) {
 			const copy = join(folder, String(number));
@@ -71,7 +74,7 @@ const storesOf = (mode, folder) => {
 };
 
 const live = async (survey, story, mode) => {
-	const folder = mkdtempSync(join(tmpdir(), "pldp-audit-"));
+	const folder = mode !== "memory" && mkdtempSync(join(tmpdir(), "pldp-audit-"));
 	const storeOf = storesOf(mode, folder);
 	const [told, open] = [[], []];
 	for (const [number, { round, values, level }] of story.entries()) {
@@ -86,15 +89,13 @@ const live = async (survey, story, mode) => {
 		});
 		told.push([report && bodyOf(report, bodyLength(survey)), device.ledger().total]);
 	}
-	rmSync(folder, { recursive: true });
+	if (folder) rmSync(folder, { recursive: true });
 	return told;
 };
 
 const replay = async ({ survey: text, stories, mode }) => {
 	const survey = await readSurvey(text);
-	const told = [];
-	for (const story of stories) told.push(await live(survey, story, mode));
-	return { told };
+	return { told: await inTurns(stories, AT_ONCE, (story) => live(survey, story, mode)) };
 };
 
 /** The output that these random bytes make, all of which must be asked for as they are cut. */

@@ -35,7 +35,7 @@ const asMaps = (entry) => {
 	return entry && typeof entry === "object" ? new Map(Object.entries(entry).map(([key, each]) => [key, asMaps(each)])) : entry;
 };
 
-/** Somebody with a key: `publicKey`, and `sign(document)`, the text of the signed survey. */
+/** A signer with a key: `publicKey`, and `sign(document)`, the text of the signed survey. */
 export const makeSigner = async () => {
 	const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
 	const publicKey = toHex(new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)));

@@ -1,4 +1,4 @@
-"""Call a mechanism many times: values drawn at random, each call timed, and somebody watching that it returns."""
+"""Call a mechanism many times: values drawn at random, each call timed, and a watchdog that it returns."""
 
 import random
 import threading

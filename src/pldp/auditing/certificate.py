@@ -52,7 +52,7 @@ def certificate_page(found: Audit) -> str:
         _table(found.rows),
         _findings(found),
         _reach(found.rows),
-        *(["<h2>What a report is worth to whoever sees it</h2>", *map(paragraph, found.worth)] if found.worth else []),
+        *(["<h2>What a report tells an observer</h2>", *map(paragraph, found.worth)] if found.worth else []),
         "<h2>What this can and cannot show</h2>",
         *map(paragraph, (*_WORDS, chance)),
         "<h2>What was not looked at</h2>",

@@ -96,17 +96,20 @@ class JavaScript:
         place = Path(__file__).parents[3] / "clients" / "js" if folder is None else Path(folder)
         return JavaScript(node, place) if node is not None and (place / SCRIPT).exists() else None
 
-    def call(self, survey: Survey, people: People, samples: int, progress: Progress | None = None) -> Called:
+    def call(
+        self, survey: Survey, people: People, samples: int, progress: Progress | None = None, *, timed: bool = True
+    ) -> Called:
         """Let new people answer, drawn at random, so many of each kind on average; as `calls.call` gives them.
 
-        Each report is sent to nowhere by the client's own `send`, and the request is what is observed.
+        Each report is sent to nowhere by the client's own `send`, and the request is what is observed. People answer
+        one after the other if that is `timed`, and otherwise several at once.
         """
         order = draw_values(len(people), samples)
         outputs, times, work = list[Any](), list[int](), list[int]()
         kinds = [{"values": list(values.items()), "level": level} for values, level in people]
         for start in range(0, len(order), CHUNK):
             own = order[start : start + CHUNK]
-            request = {"people": kinds, "order": own, "warm_up": order[:WARM_UP]}
+            request = {"people": kinds, "order": own, "warm_up": order[:WARM_UP], "timed": timed}
             answer = self.ask(survey, request, len(own))
             outputs += map(observe_requests, answer["sent"])
             times += map(int, answer["times"])

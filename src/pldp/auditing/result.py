@@ -145,7 +145,7 @@ class Audit:
     survey_hash: str
     rows: tuple[Row, ...]
     source: str = ""
-    worth: tuple[str, ...] = ()  #: What a survey's reports are worth to whoever sees them, in words.
+    worth: tuple[str, ...] = ()  #: What a survey's reports tell an observer, in words.
 
     @property
     def refuted(self) -> bool:

@@ -67,7 +67,7 @@ def sample_people(
         count = run.count(device) * times
         progress = run.progress(count * len(people)) if times == 1 else None
         if device == "javascript":
-            return run.javascript.call(survey, people, count, progress)
+            return run.javascript.call(survey, people, count, progress, timed=run.settings.timed)
         settings = run.settings
         sender = partial(send, settings.device, survey)
         sent = call(sender, people, count, timeout=settings.timeout, clock=settings.clock, progress=progress)

@@ -103,7 +103,7 @@ def allocate(
     [386491, 386491, 613509]
     """
     if not costs:
-        raise EpsilonError("costs must name at least one question, not none")
+        raise EpsilonError("nothing to allocate: costs must name at least one question")
     if total_micro_epsilon < len(costs):
         text = epsilon_text(total_micro_epsilon)
         raise EpsilonError(f"total epsilon {text} is too small to split over {len(costs)} questions")

@@ -65,7 +65,7 @@ def sensitivity_levels(
     if levels < 2:
         raise EpsilonError(f"levels must be at least 2, not {levels}")
     if not scores:
-        raise EpsilonError("scores must be given for at least one value, not none")
+        raise EpsilonError("nothing to score: give scores for at least one value")
     found = {}
     for value, given in scores.items():
         if len(given) < 2:

@@ -32,7 +32,7 @@ def read_pair(text: str) -> tuple[str, ...]:
     """
     names = tuple(name.strip() for name in text.split(","))
     if len(names) < 2 or not all(names):
-        raise argparse.ArgumentTypeError(f"must be names with commas between, such as mode,late, not {text[:60]!r}")
+        raise argparse.ArgumentTypeError(f"must be names separated by commas, such as mode,late, not {text[:60]!r}")
     return names
 
 

@@ -68,7 +68,7 @@ class _Asking:
             "remove": ("remove NAME: take a question out", self._remove),
             "levels": ("name the levels and their ε", self._levels),
             "set": (f"set KEY: {', '.join(field.key for field in survey_fields())}", self._set),
-            "people": ("people N: errors for so many people", self._count_people),
+            "people": ("people N: show errors for N people", self._count_people),
             "better": ("take the best of the designs compared", self._better),
             "help": ("say what each of these does", self._help),
             "save": ("write the file, and end", lambda _: None),
@@ -169,7 +169,7 @@ class _Asking:
         if isinstance(now, dict):
             self._console.print(f"{field.label}: kept as it is in the file")
             return
-        hints = {LINES: " (commas between)", SWITCH: " (yes or no)", ONE_OF: f" ({' or '.join(field.options)})"}
+        hints = {LINES: " (separated by commas)", SWITCH: " (yes or no)", ONE_OF: f" ({' or '.join(field.options)})"}
         shown = ", ".join(now) if isinstance(now, list) else "" if now is None else str(now)
         text = self._ask(f"{field.label}{hints.get(field.form, '')}", shown)
         if text != shown:

@@ -110,7 +110,9 @@ def _show(console: Console, found: Audit) -> None:
         console.print(f"{words} {people}, and any sound mechanism with a chance of at most {chance}.", style="dim")
     rounds = {row.rounds for row in found.rows} - {1}
     if rounds:
-        console.print(f"×{max(rounds)}: so many rounds of one person; claimed is what the ledger charges.", style="dim")
+        console.print(
+            f"×{max(rounds)}: that many rounds of one person; claimed is what the ledger charges.", style="dim"
+        )
     for words in found.worth:
         console.print(words, markup=False)
     limits = (

@@ -145,7 +145,7 @@ def _serve(survey: Path, settings: Settings) -> Iterator[str]:
     def run() -> None:
         try:
             serve(survey, settings, started.put, stop.is_set)
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             started.put(error)
 
     thread = Thread(target=run, name="pldp-collector")

@@ -60,8 +60,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--target", choices=("population", "respondents"), help=words)
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     words = (
-        "for results that are read while reports come: intervals hold however often one looks, and are narrowest from "
-        "this planned number of reports on (default: intervals for one look)"
+        "for results that are read while reports come in: intervals hold however often you look, and are narrowest "
+        "from this planned number of reports on (default: intervals for one look)"
     )
     add("--live", type=int, metavar="REPORTS", help=words)
     add(

@@ -175,7 +175,7 @@ def _plain(args: argparse.Namespace, place: int) -> Plain:
     else:
         values = tuple(part.strip() for part in args.labels.split(","))
         if len(set(values)) < len(values) or len(values) < 2:
-            raise UsageError("--labels must be two or more different names with commas between them")
+            raise UsageError("--labels must be two or more different names separated by commas")
         asked, size, bounds = Asked(name, values=values), len(values), (-1.0, 1.0)
 
     def make(mechanism: str, epsilon: str) -> Channel:

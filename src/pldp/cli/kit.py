@@ -25,7 +25,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--names", metavar="FILE", help="invite the people in this file, a name per line; needs the next two")
     add("--budget", metavar="EPSILON", help="with --names: for all reports of a person")
     add("--database", metavar="FILE", help="with --names: the collector's database, in which they are enrolled")
-    add("--days", type=int, metavar="N", help="with --names: links work today and so many days more")
+    add("--days", type=int, metavar="N", help="with --names: links stay valid for N days after today")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 

@@ -14,8 +14,9 @@ from pldp.cli.arguments import check_plot, read_counts, read_level_mix
 from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
-from pldp.mechanisms import MICRO
+from pldp.mechanisms import MICRO, epsilon_text
 from pldp.planning import Plan, plan
+from pldp.show import brief
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
@@ -147,6 +148,12 @@ def _advice(planned: Plan) -> str:
     if best.split == "given":
         return "Your current design is already the best of these."
     given = next(design for design in planned.designs if design.split == "given")
+    if not given.fits:
+        return (
+            f"The dearest levels of your current design cost ε = {epsilon_text(given.cost)} together, more than the "
+            "total allows, so nobody gets its errors. Best for this total: each person answers "
+            f"{_asked(best.ask, planned)}. Write that survey with --out FILE."
+        )
     gain = (best.squared_error / given.squared_error) ** 0.5
     return (
         f"Best: each person answers {_asked(best.ask, planned)}; errors are {gain:.2f} times those of your current "
@@ -166,9 +173,9 @@ def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
         "estimates": [each.contents for each in asked],
         "answers": [f"{each.reports:,.0f}" for each in asked],
         "standard error": [each.typical_error for each in asked],
-        f"widest {args.confidence:.0%} interval": [each.half_width(args.confidence) for each in asked],
-        "at worst": [each.worst_half_width(args.confidence) for each in asked],
-        "a forged report is": [f"{each.manipulation:.1f} people" for each in asked],
+        f"widest {brief(100 * args.confidence)} % interval": [each.half_width(args.confidence) for each in asked],
+        "at the worst shares": [each.worst_half_width(args.confidence) for each in asked],
+        "a forged report counts as": [f"{each.manipulation:.1f} people" for each in asked],
     }
     if planned.survey.level_channel is not None:
         columns["hiding costs"] = [f"× {each.hiding_cost:.2f}" for each in asked]
@@ -181,13 +188,13 @@ def _people_table(planned: Plan, needed: Mapping[str, Any], args: argparse.Names
     rows = [
         (
             each.question,
-            f"± {own['error']:g} {'' if each.of_shares else each.unit}".strip(),
+            f"± {each.amount(own['error'])}",
             *(f"{own[n]:,}" for n in NEEDED),
         )
         for each in planned.questions
         if (own := needed.get(each.question)) is not None
     ]
-    return make_table(heads, rows, range(1, 4), title=f"people needed, {args.confidence:.0%} intervals")
+    return make_table(heads, rows, range(1, 4), title=f"people needed, {brief(100 * args.confidence)} % intervals")
 
 
 def _thresholds_table(planned: Plan) -> Table:
@@ -201,7 +208,7 @@ def _thresholds_table(planned: Plan) -> Table:
 
 
 def _quantiles_table(planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> Table:
-    heads = ("question", "quantile", "plausible", f"expected {args.confidence:.0%} interval")
+    heads = ("question", "quantile", "plausible", f"expected {brief(100 * args.confidence)} % interval")
     rows = [
         (each.question, row["label"], each.amount(row["assumed"]), f"{each.amount(row['interval_width'])} wide")
         for each, entry in zip(planned.questions, content["questions"], strict=True)
@@ -242,5 +249,6 @@ def _designs_table(planned: Plan) -> Table:
             low, high = min(design.budgets) / MICRO, max(design.budgets) / MICRO
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
             error = (design.squared_error / cells) ** 0.5
-            rows.append((_asked(design.ask, planned), design.split, epsilon, f"{error:.4f}"))
+            split = design.split if design.fits else f"{design.split}, over the total"
+            rows.append((_asked(design.ask, planned), split, epsilon, f"{error:.4f}"))
     return make_table(heads, rows, {2, 3}, title="designs with the same total ε per person, best first")

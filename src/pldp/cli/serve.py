@@ -25,10 +25,10 @@ log = logging.getLogger("pldp.collector")
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = f"Flags come before environment variables ({PREFIX}PORT and so on), these before the file."
-    parser.add_argument("survey", help="survey file, by custom a signed one")
+    parser.add_argument("survey", help="survey file, preferably signed")
     words = "show the pages with simulated people: nothing is stored, and reports are refused"
     parser.add_argument("--preview", action="store_true", help=words)
-    words = f"with --preview: so many simulated people (default {PREVIEW_PEOPLE})"
+    words = f"with --preview: number of simulated people (default {PREVIEW_PEOPLE})"
     parser.add_argument("--people", type=int, metavar="N", help=words)
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings, such as port = 8300")
     add_settings(parser)

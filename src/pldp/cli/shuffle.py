@@ -17,7 +17,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     words = "how many reports are shuffled together (default: what the survey's shuffle declares)"
     add("--people", type=int, metavar="N", help=words)
     add(
-        "--delta", type=float, default=DELTA, metavar="D", help=f"probability aside for which ε holds (default {DELTA})"
+        "--delta",
+        type=float,
+        default=DELTA,
+        metavar="D",
+        help=f"probability with which ε may be exceeded (default {DELTA})",
     )
     add("--level-mix", metavar="MIX", help="how often each level is chosen: strict=0.5,open=0.5; default equal")
     words = f"reports of a level by which the collector's results change: its result_step (default {STEP})"

@@ -33,12 +33,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--to", metavar="URL", help=f"address of a collector to send to, with new ids{arguments.TOKEN_HELP}"
     )
     size = parser.add_mutually_exclusive_group(required=True)
-    size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
+    size.add_argument("--people", type=int, metavar="N", help="number of people, with shares that fall like 1/rank")
     words = "CSV with the columns question, value, people: exactly these people"
     size.add_argument("--counts", metavar="FILE", help=words)
     words = "how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal"
     parser.add_argument("--level-mix", metavar="MIX", help=words)
-    words = "ask the same people in so many rounds, by the survey's repeat; {round} in --out is its number"
+    words = "ask the same people in R rounds, by the survey's repeat rule; {round} in --out is its number"
     parser.add_argument("--rounds", type=int, metavar="R", help=words)
     words = f"with --rounds: how likely an answer changes from one round to the next (default {CHANGE})"
     parser.add_argument("--change", type=float, metavar="P", help=words)

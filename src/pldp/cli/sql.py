@@ -14,7 +14,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("survey", metavar="SURVEY", help="survey file")
     add("--dialect", required=True, choices=tuple(DIALECTS), help="the engine that will run the query")
-    words = "what stands behind FROM: a table or view with the columns that `pldp` writes to Parquet"
+    words = "what follows FROM: a table or view with the columns that `pldp` writes to Parquet"
     add("--table", required=True, metavar="NAME", help=words)
     words = "count two or three questions together, mode,late or mode,late,age, for a table (may be repeated)"
     add_pair_option(parser, words)

@@ -44,7 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="write reports to a folder of Parquet files, one folder per round")
     export.add_argument("folder", help="folder to write to; what is there already is not written again")
     export.add_argument("--follow", action="store_true", help="go on until it is interrupted")
-    words = f"with --follow: seconds between two looks (default {EXPORT_SECONDS})"
+    words = f"with --follow: seconds between two passes (default {EXPORT_SECONDS})"
     export.add_argument("--every", type=float, metavar="SECONDS", help=words)
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
@@ -53,7 +53,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     for action in (token, rotate, revoke):
         action.add_argument("name", help="whose token it is")
     for action, otherwise in ((token, "until it is revoked"), (enrol, "until revoked"), (rotate, "as long as before")):
-        words = f"it works today and so many days more (default: {otherwise})"
+        words = f"valid for N days after today (default: {otherwise})"
         action.add_argument("--days", type=int, metavar="N", help=words)
     for action in (tokens, log, check, export):
         add_json_option(action)

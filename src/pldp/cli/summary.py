@@ -36,9 +36,9 @@ def show_summary(console: Console, found: Mapping[str, Any]) -> None:
     if found["no_plan"]:
         console.print(f"No plan: {found['no_plan']}.", markup=False)
         return
-    columns = ("question", "answers", "95 % interval", "at worst", "people for ± 2 points")
+    columns = ("question", "answers", "widest 95 % interval", "at the worst shares", "people for ± 2 pp")
     errors = [
-        (each["question"], f"{each['answers']:,}", *each["points"], _needed(each["people_needed"]))
+        (each["question"], f"{each['answers']:,}", each["interval"], each["worst"], _needed(each["people_needed"]))
         for each in found["errors"]
     ]
     title = f"errors to expect of {found['people']:,} people"

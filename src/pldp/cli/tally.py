@@ -26,7 +26,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     words = "result of the query of `pldp sql`, as CSV, JSON lines or Parquet (may be repeated)"
     add("--from-counts", action="append", default=[], metavar="FILE", help=words)
     add("--survey", metavar="FILE", help="survey file; default: the one that a Parquet file carries")
-    add("--out", required=True, type=file_type(".tally"), metavar="FILE", help="tally file to write, by custom .tally")
+    add("--out", required=True, type=file_type(".tally"), metavar="FILE", help="tally file to write, usually .tally")
     words = "keep whole rows of unary reports, for maximum likelihood (larger file)"
     add("--patterns", action="store_true", help=words)
     words = "count two or three questions together, mode,late or mode,late,age, for a table (may be repeated)"
@@ -65,6 +65,9 @@ def _check(args: argparse.Namespace) -> None:
     """Refuse files that are missing, or that the engine does not read."""
     if not args.reports and not args.from_counts:
         raise UsageError("nothing to count: name files of reports or tallies, or --from-counts FILE")
+    surveys = [path for path in args.reports if path.endswith(".toml")]
+    if surveys:
+        raise UsageError(f"{surveys[0]}: is a survey file, not reports; name it with --survey {surveys[0]}")
     sheets = [path for path in args.reports if path.endswith(".csv")]
     if sheets and args.engine != "duckdb":
         raise UsageError(f"{sheets[0]}: CSV files of reports are counted with --engine duckdb")

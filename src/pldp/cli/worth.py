@@ -26,8 +26,8 @@ def _words(guess: Guess | None) -> str:
 
 
 def show_shuffled(console: Console, found: Shuffled) -> None:
-    """Print what must hold, then the numbers."""
-    console.print("What must hold", style="bold")
+    """Print the assumptions, then the numbers."""
+    console.print("Assumptions", style="bold")
     for words in found.conditions:
         console.print(f"- {words}")
     console.print(shuffled_table(found))

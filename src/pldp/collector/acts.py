@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from pldp.collector.database import Connection, Database, open_database
 
 COMMAND_LINE: Final = "command line"
-"""Who acts where no token is asked for: whoever can write the store."""
+"""Who acts where no token is asked for: anyone who can write the store."""
 
 
 class Act(NamedTuple):

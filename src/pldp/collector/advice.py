@@ -29,7 +29,7 @@ def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
         )
     if not survey.signer:
         found.append(
-            "warning: the survey is not signed, so devices cannot tell whether somebody changed it; "
+            "warning: the survey is not signed, so devices cannot tell whether it was changed; "
             "sign it with pldp survey sign"
         )
     if not any(each.scope != "upload" and not tokens.has_expired(each.expires) for each in tokens.all()):

@@ -27,14 +27,14 @@ MOST_CELLS: Final = 1000  # cells of a two-way table that an overview shows
 MOST_ROUNDS: Final = 12  # rounds that a trend shows, the last ones
 MOST_LABELS: Final = 12  # labels that a trend shows, those with the largest numbers in the last round
 QUICK: Final = {"largest": 1}
-"""Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
+"""Options of an overview, where they apply: frequent sets are searched for only when an estimate is asked for."""
 
 
 class Reading(NamedTuple):
     """How results are read: with known shares of a question, and of rounds with a planned number of reports.
 
     Shares corrected to the `known` ones stand beside those of the respondents. With a plan, intervals hold however
-    often one looks. Those of a closed round do, too: it may have been closed because of what was seen before.
+    often you look. Those of a closed round do, too: it may have been closed because of what was seen before.
     """
 
     known: Known = None
@@ -114,7 +114,7 @@ def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[
 
 
 class ClosedRounds:
-    """Results of closed rounds, each made once until somebody withdraws from it."""
+    """Results of closed rounds, each made once until a report is withdrawn from it."""
 
     def __init__(self, tally: Callable[[int], Tally], planned: int | None = None) -> None:
         self._tally = tally
@@ -191,13 +191,14 @@ def _why(counted: Tally, name: str, step: int) -> dict[str, str]:
     return {"reason": _too_few(counted.survey, step)} if few and step > 1 else {}
 
 
-def _quick(question: Question) -> dict[str, Any]:
+def quick(question: Question) -> dict[str, Any]:
+    """Return the options of an overview that apply to a question."""
     return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
 def _estimate(counted: Tally, planned: int | None) -> Results:
-    quick = {name: value for question in counted.survey.questions for name, value in _quick(question).items()}
-    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, live=planned, **quick)
+    options = {name: value for question in counted.survey.questions for name, value in quick(question).items()}
+    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, live=planned, **options)
     return results
 
 

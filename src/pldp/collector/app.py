@@ -18,11 +18,12 @@ from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, ad
 from pldp.collector.formats import FORMATS, METRICS, Accepted, Batch, Rejected, metrics, wanted
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import PUBLIC, Live
+from pldp.collector.notices import notice
 from pldp.collector.openapi import openapi
 from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
-from pldp.collector.results import encoded, everything, reads_pages, round_number
+from pldp.collector.results import COMPARED, compared, encoded, everything, round_number
 from pldp.collector.retention import TOO_LATE, promise, retained_days
 from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
@@ -107,6 +108,8 @@ class Collector:
     def _table(self) -> tuple[Route, ...]:
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
+        read = partial(Route, "GET", scope="read", query=("round",))
+        made = (Problem.NOT_FOUND, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE, Problem.BAD_REQUEST)
         round_query = "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
@@ -153,46 +156,41 @@ class Collector:
                 "POST", "/v1/rounds/close", "Close the open round for good", self._close_round, "admin", problems=stored
             ),
             Route("POST", "/v1/rounds/open", "Open the next round", self._open_round, scope="admin", problems=stored),
-            Route(
-                "GET",
+            read(
                 "/v1/overview",
                 f"All that a dashboard shows of a round: results, what is missing, counts; {round_query}",
                 self._get_overview,
-                scope="read",
-                query=("round",),
                 tagged=True,
                 problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
-            Route(
-                "GET",
+            read(
                 "/v1/overview.html",
                 f"The same as markup, which a dashboard shows as it is; {round_query}",
                 self._get_board,
-                scope="read",
                 gives=("text/html",),
-                query=("round",),
                 tagged=True,
                 problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
-            Route(
-                "GET",
+            read(
                 "/v1/results.zip",
                 f"Everything as files: the overview, and every question as JSON, CSV and Arrow; {round_query}",
                 self._get_everything,
-                scope="read",
                 gives=("application/zip",),
-                query=("round",),
                 problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
-            Route(
-                "GET",
+            read(
                 "/v1/estimates/{question}",
                 f"The result of a question: rows with errors, notes and assumptions, whatever its kind; {round_query}",
                 self._get_estimate,
-                scope="read",
                 gives=tuple(FORMATS.values()),
-                query=("round",),
-                problems=(Problem.NOT_FOUND, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE, Problem.BAD_REQUEST),
+                problems=made,
+            ),
+            read(
+                "/v1/groups/{question}",
+                f"A question by level: the result of each, and how levels differ; {round_query}",
+                self._get_groups,
+                gives=tuple(FORMATS[kind] for kind in COMPARED),
+                problems=made,
             ),
             Route("GET", "/v1/openapi.json", "This description", self._get_openapi),
             Route("GET", "/healthz", "The process lives", self._get_health),
@@ -232,9 +230,7 @@ class Collector:
         problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
-        if problem.problem is Problem.NOT_FOUND and reads_pages(request):
-            return self._assets["/missing"].as_problem(problem, request.path)
-        return problem.response()
+        return notice(problem, request) or problem.response()
 
     async def upkeep(self) -> None:
         """Do what is due beside requests, over and over until cancelled; a store that is away is asked again."""
@@ -371,10 +367,9 @@ class Collector:
             "invitation": self._settings.uploads != "open",
             "ended": self._store.has_closed() and not self._preview,
         }
+        kept = self._retained
+        retention = {} if kept is None else {"retain_days": kept, "retention": promise(kept)}
         marked = {name: True for name, holds in facts.items() if holds}
-        retention = (
-            {} if self._retained is None else {"retain_days": self._retained, "retention": promise(self._retained)}
-        )
         return json_response({"round": latest.number, "open": latest.open, **marked, **retention})
 
     async def _close_round(self, request: Request) -> Response:
@@ -406,10 +401,8 @@ class Collector:
     async def _get_everything(self, request: Request) -> Response:
         number = await self._known_round(request)
         overview = await self._live.overview(number, request.scope)
-        return Response(
-            await self._live.run(lambda: everything(self._store, self._settings, number, overview.body)),
-            "application/zip",
-        )
+        body = await self._live.run(lambda: everything(self._store, self._settings, number, overview.body))
+        return Response(body, "application/zip")
 
     async def _known_round(self, request: Request) -> int | None:
         number = round_number(request)
@@ -418,10 +411,17 @@ class Collector:
         return number
 
     async def _get_estimate(self, request: Request) -> Response:
-        question, kind = wanted(request, {each.name for each in self._survey.questions})
+        return await self._made(request, partial(encoded, self._store, self._settings), tuple(FORMATS))
+
+    async def _get_groups(self, request: Request) -> Response:
+        return await self._made(request, partial(compared, self._store), COMPARED)
+
+    async def _made(self, request: Request, make: Callable[..., bytes], kinds: tuple[str, ...]) -> Response:
+        """Return what is made of one question when it is asked for."""
+        question, kind = wanted(request, {each.name for each in self._survey.questions}, kinds)
         number = await self._known_round(request)
         try:
-            body = await self._live.run(lambda: encoded(self._store, self._settings, question, kind, number))
+            body = await self._live.run(lambda: make(question, kind, number))
         except (EstimateError, TallyError) as error:
             raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
         return Response(body, FORMATS[kind])

@@ -57,7 +57,7 @@ class Hosts:
     """Names that requests may be addressed to, so that no page of another name can read here (DNS rebinding).
 
     Those that the settings give; if they give none, any, but on loopback without a proxy only this machine's own.
-    Whoever names no host at all, as no browser does, passes.
+    A request that names no host at all, as no browser sends, passes.
 
     >>> hosts = Hosts(Settings())
     >>> [hosts.allow(name) for name in (b"localhost:8300", b"127.0.0.1", b"[::1]:80", b"evil.example:8300", b"")]

@@ -26,7 +26,7 @@ _held: set[Identity] = set()
 
 
 class FileLock:
-    """A lock that ends with `release` or with the process, however that ends. `BlockingIOError`: somebody has it."""
+    """A lock that ends with `release` or with the process, however that ends. `BlockingIOError`: another has it."""
 
     def __init__(self, path: Path) -> None:
         with _guard:

@@ -47,17 +47,18 @@ class Batch(msgspec.Struct, gc=False):
     outcomes: list[Accepted | Rejected]
 
 
-def wanted(request: Request, names: Collection[str]) -> tuple[str, str]:
+def wanted(request: Request, names: Collection[str], kinds: Collection[str] = tuple(FORMATS)) -> tuple[str, str]:
     """Return the question that a request is about and its format: by the ending, otherwise by the header `Accept`."""
     asked = request.parameter
     if asked in names:
         accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
-        for kind, media in FORMATS.items():
+        offered = {kind: FORMATS[kind] for kind in kinds}
+        for kind, media in offered.items():
             if any(words in accepted for words in (media.partition(";")[0], "*/*")):
                 return asked, kind
-        raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
+        raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(offered.values())}")
     name, _, ending = asked.rpartition(".")
-    if name in names and ending in FORMATS:
+    if name in names and ending in kinds:
         return name, ending
     raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 

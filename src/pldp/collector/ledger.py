@@ -37,7 +37,7 @@ class Ledger:
         self._people = 0
 
     def charge(self, writer: Connection, payer: bytes) -> bool:
-        """Charge one report to whoever holds the token with this hash; `False` if the budget does not allow it.
+        """Charge one report to the holder of the token with this hash; `False` if the budget does not allow it.
 
         Condition and change are one statement: however many try at once, no two of them see the same rest.
         """

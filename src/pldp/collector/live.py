@@ -84,7 +84,7 @@ class Live:
         return await asyncio.get_running_loop().run_in_executor(self._thread, action)
 
     def prepare(self) -> None:
-        """Load and count, once, what the first overview will need: somebody is about to look."""
+        """Load and count, once, what the first overview will need: a reader is about to look."""
         if not self._prepared:
             self._prepared = True
             self._thread.submit(import_module, "pldp.collector.answers")

@@ -1,4 +1,4 @@
-"""For whoever runs a collector: durations of requests, the build, health and counters on a port of their own.
+"""For operators: durations of requests, the build, health and counters on a port of their own.
 
 Counts of requests would date every upload, which results in steps keep from readers (decision 18). So durations are
 shown in whole steps, too: those of an address wait until as many have come as a step has, and are then counted all at

@@ -1,12 +1,14 @@
-"""Results that are made when somebody asks for them: one question in one format, or everything as files."""
+"""Results that are made on request: one question in one format, or everything as files."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pldp.collector.formats import archive, encode
-from pldp.collector.http import Problem, ProblemError, Request
+from pldp.collector.http import Problem, ProblemError, Request, encode_json
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
+from pldp.plain import plain
+from pldp.show import by_level_part
 
 if TYPE_CHECKING:
     from pldp.collector.answers import Reading
@@ -17,6 +19,18 @@ def encoded(store: Store, settings: Settings, question: str, kind: str, number: 
     from pldp.collector.answers import estimate  # noqa: PLC0415 - it loads slowly
 
     return encode(estimate(store.shown(number), question, store.step, _reading(settings)), kind)
+
+
+COMPARED: Final = ("json", "html")
+"""Formats of a comparison."""
+
+
+def compared(store: Store, question: str, kind: str, number: int | None) -> bytes:
+    """Return a question by level: all numbers as JSON, or what a dashboard shows as markup."""
+    from pldp.collector.groups import by_level  # noqa: PLC0415 - it loads slowly
+
+    content = by_level(store.shown(number), question, store.step)
+    return encode_json(plain(content)) if kind == "json" else by_level_part(plain(content)).encode()
 
 
 def everything(store: Store, settings: Settings, number: int | None, overview: bytes) -> bytes:
@@ -43,5 +57,5 @@ def round_number(request: Request) -> int | None:
 
 
 def reads_pages(request: Request) -> bool:
-    """Tell whether somebody with a browser asks, and not a program for data."""
+    """Tell whether a browser asks, and not a program for data."""
     return not request.path.startswith("/v1/") and b"text/html" in request.headers.get(b"accept", b"")

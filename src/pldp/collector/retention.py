@@ -12,7 +12,7 @@ TOO_LATE: Final = (
     "The single reports of this round were deleted and only its totals are kept; one report cannot be taken out of "
     "them any more."
 )
-"""What somebody is told whose report can no longer be withdrawn."""
+"""What a person is told whose report can no longer be withdrawn."""
 
 
 def retained_days(text: str) -> int | None:

@@ -46,7 +46,7 @@ class Sender:
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("the address of a collector must look like https://example.org or http://127.0.0.1:8300")
         if not re.fullmatch(r"[\x21-\x7e]*", self.token):
-            raise UsageError("token must be one word of ASCII characters; what came is not")
+            raise UsageError("token must be one word of ASCII characters, without spaces")
 
     def send(self, reports: Iterable[Report | str | bytes]) -> Iterator[str]:
         """Send reports (also as JSON text, one line each) and yield the ids of those that are stored."""

@@ -166,8 +166,8 @@ async def _serve(
 def _reserve(host: str, port: int) -> socket.socket:
     """Return a socket that holds the address without listening, until the server listens there.
 
-    The server itself would share a port with whoever allows it (`SO_REUSEPORT`). This socket does not: it is refused
-    where anybody listens, and a free port that the kernel picked for it is nobody else's in between.
+    The server itself would share a port with any process that allows it (`SO_REUSEPORT`). This socket does not: it
+    is refused where another process listens, and a free port that the kernel picked for it is nobody else's in between.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     reserved = socket.socket(family)

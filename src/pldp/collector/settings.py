@@ -48,36 +48,36 @@ class Settings:
         "reports.db", "SQLite file of the reports, made if it does not exist, or postgresql:// address"
     )
     rate_limit: int = _setting(200, "requests per second from one address, with bursts of ten seconds; 0: no limit")
-    body_bytes: int = _setting(8 << 20, "largest body of a request", 1)
-    body_seconds: int = _setting(30, "time in which the header of a request, and then its body, must arrive", 1)
-    batch_reports: int = _setting(10_000, "most reports in one batch", 1)
-    waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
-    held_bytes: int = _setting(
-        64 << 20, "most bytes of bodies that are not stored yet, a quarter of them from one address", 1
+    body_bytes: int = _setting(8 << 20, "largest request body, in bytes", 1)
+    body_seconds: int = _setting(30, "timeout in seconds for the header of a request, and then for its body", 1)
+    batch_reports: int = _setting(10_000, "maximum number of reports in one batch", 1)
+    waiting_reports: int = _setting(
+        100_000, "maximum number of reports waiting to be stored; beyond it, uploads get 503", 1
     )
-    connections: int = _setting(2_000, "most connections at a time; others wait until one ends", 1)
+    held_bytes: int = _setting(64 << 20, "maximum bytes of bodies not stored yet; one address may hold a quarter", 1)
+    connections: int = _setting(2_000, "maximum number of open connections; others wait", 1)
     result_step: int = _setting(
-        50, "results change by so many reports of a level at least, and levels with fewer are not in them", 1
+        50, "results change in steps of at least this many reports per level; levels with fewer are left out", 1
     )
     planned_reports: int = _setting(
         1_000,
-        "reports that a round is planned for: intervals hold however often one looks, and are narrowest from here to "
+        "reports planned for a round: intervals hold however often you look, and are narrowest from here to "
         "five times as many; 0: intervals for one look, once the round is closed",
     )
     retain: str = _setting(
         "",
-        "delete single reports so long after their round was closed, such as 30 days; results stay; empty: never",
+        "delete single reports this long after their round was closed, such as 30 days; results stay; empty: never",
         form=FORM,
     )
     pairs: str = _setting(
-        "", "two or three questions to count together for tables, such as mode+late, with commas between"
+        "", "two or three questions to count together for tables, such as mode+late, separated by commas"
     )
     known: str = _setting(
         "", "known shares of a question in pairs, such as late:yes=0.2,no=0.8, to which the other's are corrected"
     )
     public: str = _setting(
         "",
-        "questions, and pairs such as mode+late, whose results anybody may see at /results, with commas between; "
+        "questions, and pairs such as mode+late, whose results anyone may see at /results, separated by commas; "
         "empty: none",
     )
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")

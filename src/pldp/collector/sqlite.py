@@ -110,7 +110,7 @@ class Sqlite:
             raise StoreError(f"{self._shown}: cannot be used now ({type(error).__name__}: {error})") from error
 
     def erase_log(self, connection: Connection) -> bool:
-        """Empty the log unless somebody reads; nobody is waited for."""
+        """Empty the log unless a reader is active; never wait."""
         try:
             connection.execute("PRAGMA busy_timeout = 0").fetchall()
             ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

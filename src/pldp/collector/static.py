@@ -1,11 +1,15 @@
 """Pages and what they load: a table of the files in `pages`, made once, so that no request can name another file."""
 
 import gzip
+import re
+from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pldp.collector.http import ProblemError, Request, Response, with_etag
+from pldp.collector.bundling import bundle
+from pldp.collector.http import Request, Response, with_etag
 from pldp.show import style
 from pldp.survey import Logo
 
@@ -28,6 +32,9 @@ POLICY: Final = (
 
 BARED: Final = (".js", ".css")
 """Files that are compressed without their comments; uncompressed they are sent as they are."""
+
+BUNDLES: Final = "bundle"  # where a page's modules are served as one script, below `/pages`
+_SCRIPT: Final = re.compile(r'(<script type="module" src="pages/)((\w+)\.js">)')
 
 TAG: Final = 32  # digits of a hash that tells versions of a file apart
 
@@ -55,32 +62,51 @@ class Asset(NamedTuple):
             return with_etag(request, f"{self.tag}-gzip", packed)
         return with_etag(request, self.tag, Response(self.body, self.kind, headers=headers))
 
-    def as_problem(self, problem: ProblemError, path: str) -> Response:
-        """Return the page in the place of a problem document, for people who asked for this path."""
-        # Addresses are relative, so that a proxy can put the collector anywhere.
-        body = self.body.replace(b'href="', b'href="' + b"../" * (path.count("/") - 1))
-        return problem.response()._replace(body=body, kind=self.kind, headers=(POLICY,))
-
 
 def assets() -> dict[str, Asset]:
     """Return what is served, by path: `survey.html` as `/`, other pages as `/NAME`, what they load as `/pages/NAME`.
 
-    >>> {"/", "/pages/survey.js", "/pages/device/mechanisms/registry.js"} <= assets().keys()
+    A page loads its modules as one script; the modules themselves can be had, too, to be read and for other pages.
+
+    >>> {"/", "/pages/survey.js", "/pages/device/index.js", "/pages/bundle/survey/survey.js"} <= assets().keys()
     True
     """
+    return dict(_read_once())
+
+
+@cache
+def _read_once() -> dict[str, Asset]:
     pages = Path(__file__).with_name("pages")
     folders = {pages: ""}
     if not (pages / "device").is_dir():  # a wheel has the JavaScript device there, the source tree with other clients
         folders[Path(__file__).parents[3] / "clients" / "js" / "src"] = "device/"
     # Cards look the same everywhere: their style is that of reports and notebooks.
-    found = {"/pages/show.css": _asset(style().encode(), ".css")}
+    files = {"show.css": style().encode()}
     for folder, prefix in folders.items():
-        for file in (each for each in folder.rglob("*") if each.suffix in KINDS):
-            path = f"/pages/{prefix}{file.relative_to(folder).as_posix()}"
-            if file.suffix == ".html":
-                path = "/" if file.stem == "survey" else f"/{file.stem}"
-            found[path] = _asset(file.read_bytes(), file.suffix)
-    return found
+        for file in (each for each in folder.rglob("*") if each.suffix in KINDS and each.stem != "notice"):
+            files[prefix + file.relative_to(folder).as_posix()] = file.read_bytes()
+    for name in [each for each in files if each.endswith(".html")]:
+        files |= _with_bundle(name, files)
+    return {_path_of(name): _asset(body, Path(name).suffix) for name, body in files.items()}
+
+
+def _with_bundle(page: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return a page that loads its modules as one script, and that script; a page without modules as it is."""
+    found = _SCRIPT.search(text := files[page].decode())
+    if found is None:
+        return {}
+    folder = f"{BUNDLES}/{found[3]}"
+    modules = {name: body.decode() for name, body in files.items() if name.endswith(".js")}
+    scripts = bundle(modules, f"{found[3]}.js", folder)
+    joined = {f"{folder}/{name}": script.encode() for name, script in scripts.items()}
+    return {page: _SCRIPT.sub(rf"\g<1>{folder}/\g<2>", text).encode(), **joined}
+
+
+def _path_of(name: str) -> str:
+    stem, dot, kind = name.partition(".")
+    if dot + kind != ".html":
+        return f"/pages/{name}"
+    return "/" if stem == "survey" else f"/{stem}"
 
 
 def _asset(body: bytes, suffix: str) -> Asset:

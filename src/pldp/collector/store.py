@@ -263,7 +263,7 @@ class Store:
         return [outcomes[identity] for identity in ids]
 
     def tidy(self) -> bool:
-        """Take what was erased out of the log of the database; `False` while somebody who reads is in the way."""
+        """Take what was erased out of the log of the database; `False` while a reader is in the way."""
         if not self._erased:
             self._erased = self._connections.erase_log()
         return self._erased
@@ -312,7 +312,7 @@ class Store:
     def decide_to_delete(self, counted: Sequence[Counted]) -> list[int]:
         """Save these tallies and let nobody withdraw from their rounds any more; return which rounds these are.
 
-        A round from which somebody withdrew after it was counted is left as it is.
+        A round from which a report was withdrawn after it was counted is left as it is.
         """
         decided = []
         for each in counted:

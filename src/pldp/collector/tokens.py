@@ -70,7 +70,7 @@ class Tokens:
         self._noted: dict[str, str] = {}  # name → day of the last use that was written, or tried to be
 
     def create(self, name: str, scope: str, days: int | None = None) -> str:
-        """Make a token that works today and so many days more, or until it is revoked; it is shown this once."""
+        """Make a token that is valid for `days` after today, or until it is revoked; it is shown this once."""
         _check_name(name)
         if scope not in SCOPES:
             raise UsageError(f"scope must be one of {', '.join(SCOPES)}, not {scope[:40]!r}")

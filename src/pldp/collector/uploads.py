@@ -17,7 +17,7 @@ from pldp.reports import Rejection
 
 MOST_WITHDRAWALS: Final = 64  # that share a transaction; uploads wait no longer than that takes
 TIDY_SECONDS: Final = 1.0  # between a withdrawal and the first try to empty the log, and between two tries
-TIDY_TRIES: Final = 60  # after which it is told that somebody is in the way
+TIDY_TRIES: Final = 60  # after which the log says that a reader is in the way
 
 Result = TypeVar("Result")
 log = logging.getLogger("pldp.collector")

@@ -41,7 +41,7 @@ from pldp.errors import PldpError, SurveyError
 from pldp.plain import json_text
 from pldp.survey import Survey, read_logo
 
-PEOPLE: Final = 1000  # people that a plan is made for until somebody says another number
+PEOPLE: Final = 1000  # people that a plan is made for until another number is entered
 MOST_PEOPLE: Final = 10**9
 MOST_BYTES: Final = 4 << 20
 _SECONDS: Final = 30.0

@@ -1,4 +1,4 @@
-"""A survey file that is being written: read as plain data, saved whole, and never over changes of somebody else."""
+"""A survey file that is being written: read as plain data, saved whole, and never over changes made elsewhere."""
 
 import json
 import tomllib

@@ -40,7 +40,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "epsilon": ("ε of the label", ""),
     "leak_cap": ("Most that a report may tell about the level", "ε of label and answers together."),
     "answer_bytes": ("Bytes of an answer", "A limit for long lists of labels. Empty: 512."),
-    "shuffle": ("Somebody mixes reports", "Whom people trust to mix reports before anybody else sees them."),
+    "shuffle": ("A third party shuffles reports", "Who is trusted to shuffle reports before anyone else sees them."),
     "by": ("Who mixes", ""),
     "people": ("Reports mixed at least", ""),
     "name": ("Name", "Short, for files and results."),

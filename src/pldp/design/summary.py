@@ -66,7 +66,7 @@ def look(survey: Survey) -> dict[str, Any]:
 
 
 def _reveals(survey: Survey, found: Audit, level: str, text: str) -> dict[str, Any]:
-    """Say what a whole report tells of somebody who chooses one level and answers all that they can."""
+    """Say what a whole report tells about a person who chooses one level and answers all that they can."""
     answers = [(question, own) for question in survey.questions if (own := _level_for(survey, question, level))]
     exact = {(row.question, row.level): row.details.get("plain") for row in found.rows if row.rounds == 1}
     told = [exact[question.name, own] for question, own in answers]
@@ -131,18 +131,10 @@ def _errors(planned: Plan, place: int) -> dict[str, Any]:
         "answers": round(own.reports),
         "interval": own.half_width(),
         "worst": own.worst_half_width(),
-        "points": [own.half_width(), own.worst_half_width()] if not own.of_shares else _points(planned, place),
         "people_needed": None if needed is None else {"error": TARGET, **vars(needed)},
         "assumed": own.assumed,
         "advice": [*own.remarks, *([own.advice] if own.advice else [])],
     }
-
-
-def _points(planned: Plan, place: int) -> list[str]:
-    """Write half-widths of shares in percentage points, "points" for short."""
-    own = planned.questions[place]
-    widths = (float(text.removeprefix("± ")) for text in (own.half_width(), own.worst_half_width()))
-    return [f"± {100 * width:.2g} points" for width in widths]
 
 
 def _better(planned: Plan) -> dict[str, Any]:
@@ -150,18 +142,15 @@ def _better(planned: Plan) -> dict[str, Any]:
     if planned.no_designs is not None:
         return {"words": f"No design is recommended: {planned.no_designs}.", "designs": [], "change": None}
     given = next(design for design in planned.designs if design.split == "given")
-    total, spent = planned.survey.total_micro_epsilon, sum(sorted(given.budgets)[-given.ask :])
-    # Where the total does not allow what the dearest levels cost, nobody gets the errors of the survey as it is.
-    beyond = total is not None and spent > total
-    compared = [design for design in planned.designs if not (beyond and design is given)]
+    compared = [design for design in planned.designs if design.fits]
     best = compared[0]
     designs = [_design(planned, design, given) for design in compared[:SHOWN_DESIGNS]]
     if best is given:
         return {"words": "This design is already the best of those compared.", "designs": designs, "change": None}
-    if beyond:
+    if not given.fits:
         words = (
-            f"The dearest levels cost ε = {epsilon_text(spent)} together, more than the total allows. Best for this "
-            f"total: each person answers {_asked(planned, best)}, at ε that fit."
+            f"The dearest levels cost ε = {epsilon_text(given.cost)} together, more than the total allows. Best for "
+            f"this total: each person answers {_asked(planned, best)}, at ε that fit."
         )
     else:
         words = (

@@ -140,7 +140,7 @@ class Device:
         that report again.
         """
         if not values:
-            raise AnswerError("values must answer at least one question, not none")
+            raise AnswerError("nothing to answer: values must name at least one question")
         with self._state.locked():
             asked = [self._read(name, value, levels) for name, value in values.items()]
             self._check_round()
@@ -150,7 +150,7 @@ class Device:
             return self._report(self._send(asked) if number is None else number)
 
     def receipt(self, report: Report) -> str:
-        """Return the secret that withdraws a report of this device. Whoever has it can withdraw the report."""
+        """Return the secret that withdraws a report of this device. Anyone who has it can withdraw the report."""
         with self._state.locked():
             for number, sent in enumerate(self._state.sent):
                 receipt = self._state.receipt(number)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.estimates import power
+from pldp.estimates.consistency import norm_sub
 from pldp.estimates.result import Homogeneity
 from pldp.mechanisms.arrays import FloatArray
 
@@ -59,14 +60,63 @@ def shifts(shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
     return np.asarray(change)
 
 
+def null_shares(shares: FloatArray, errors: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+    """Return shares at which the variances of the test are right on average, also where most values are rare.
+
+    Those that are not surely there share their mean; where only some values are tested, tested and others have a mean
+    each. Clipped at 0 one by one, they would give most of their mass to a few.
+    """
+    unsure = shares <= SURE * errors
+    tested = np.ones(len(shares), bool)
+    if len(chosen) < len(shares) - 1:
+        tested[:] = False
+        tested[chosen] = True
+    smooth = shares.copy()
+    for part in (unsure & tested, unsure & ~tested):
+        if part.any():
+            smooth[part] = max(0.0, float(shares[part].mean()))
+    return norm_sub(smooth)
+
+
+def cumulants_of_counts(variances: FloatArray, reports: FloatArray, chances: FloatArray) -> tuple[float, float]:
+    """Return the second and third cumulant of the statistic of `vector_test`, from groups × values.
+
+    `chances` are those with which one of the group's `reports` counts for the value; the standardised shares y_g have
+    the skewness γ_g, κ₄ and κ₆ of binomial counts. Of one value the statistic is yᵀAy with A = I − uuᵀ, u_g² the weight
+    of the group, and A² = A:
+
+        2·tr A + Σ κ₄ A_gg²   and   8·tr A + 12 Σ κ₄ A_gg² + Σ_gh γ_g γ_h A_gh (6 A_gg A_hh + 4 A_gh²) + Σ κ₆ A_gg³.
+
+    Values are added as if they were independent: where they are not, they are few, their counts are large, and γ and κ
+    are small. Neither cumulant is taken to be below that of χ².
+    """
+    spread = np.maximum(chances * (1 - chances), 1 / reports[:, None])
+    counts = reports[:, None] * spread
+    skewness = (1 - 2 * chances) / np.sqrt(counts)
+    fourth, sixth = (1 - 6 * spread) / counts, (1 - 30 * spread + 120 * spread**2) / counts**2
+    precisions = 1 / np.maximum(variances, 1e-300)
+    roots = np.sqrt(precisions / precisions.sum(axis=0))
+    form = np.eye(len(reports))[:, :, None] - roots[:, None] * roots
+    own = np.einsum("ggv->gv", form)
+    products = skewness[:, None] * skewness * form * (6 * own[:, None] * own + 4 * form**2)
+    degrees, bent = float(own.sum()), float((fourth * own**2).sum())
+    third = 12 * bent + float(products.sum() + (sixth * own**3).sum())
+    return 2 * degrees + max(0.0, bent), 8 * degrees + max(0.0, third)
+
+
 def vector_test(
-    precisions: Sequence[FloatArray], means: Sequence[FloatArray], stricter: npt.NDArray[np.bool_], moves: FloatArray
+    precisions: Sequence[FloatArray],
+    means: Sequence[FloatArray],
+    stricter: npt.NDArray[np.bool_],
+    moves: FloatArray,
+    cumulants: tuple[float, float] | None = None,
 ) -> Homogeneity:
     """Test whether vectors with these precision matrices have one mean, and say what difference it would notice.
 
     If the groups marked in `stricter` differed from all others by Δ times a column m of `moves`, the statistic would be
     noncentral with λ = Δ²·mᵀ(A⁻¹ + B⁻¹)⁻¹m, A and B being the precisions of both sides. `noticed` is the Δ of that
-    column where it is hardest to notice.
+    column where it is hardest to notice. `cumulants` are those of the statistic, where they are not
+    those of χ².
     """
     total = np.sum(precisions, axis=0)
     mean = np.linalg.solve(total, np.sum([own @ each for own, each in zip(precisions, means, strict=True)], axis=0))
@@ -75,4 +125,5 @@ def vector_test(
     one, other = (np.sum(np.compress(side, precisions, axis=0), axis=0) for side in (stricter, ~stricter))
     units = np.sum(moves * (one @ np.linalg.solve(total, other @ moves)), axis=0)
     degrees = (len(means) - 1) * len(mean)
-    return Homogeneity.of(statistic, degrees, noticed=power.noticed(float(units.min()), degrees))
+    noticed = power.noticed(float(units.min()), degrees)
+    return Homogeneity.of(statistic, degrees, noticed=noticed, cumulants=cumulants)

@@ -25,7 +25,7 @@ class Compares(Protocol):
 
     @property
     def growing(self) -> bool:
-        """Whether somebody looks while reports come."""
+        """Whether results are read while reports come in."""
 
     def least_error_rate(self) -> float:
         """Return the least 1 − confidence at which an interval excludes 0."""
@@ -37,7 +37,7 @@ class ChangeTest:
 
     It holds however the differences depend on each other, and rejects exactly if a simultaneous interval excludes 0. If
     nothing changed, the probability of such a `statistic` is at most the `p_value`; `level` is the false-alarm rate.
-    While somebody looks at a growing round, that is the probability that a p-value is *ever* so small.
+    While a growing round is watched, that is the probability that a p-value is *ever* so small.
     """
 
     statistic: float

@@ -30,6 +30,7 @@ from pldp.estimates.mix import LevelMix, check_mix, level_mix
 from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.notes import (
     BY_SIZE,
+    CONSERVATIVE,
     MIX_NOT_USED,
     ROUGH_WEIGHTS,
     SAME_SHARES,
@@ -231,6 +232,8 @@ def _table(
     levels = (SAME_SHARES, ROUGH_WEIGHTS) if pooled.together else (BY_SIZE,)
     straight = (line for side, each in zip(sides, axes, strict=True) for line in side.assumptions(each))
     known = () if mix is None else _about_mix(tally, sides, mix, pooled)
+    reaches = tuple(side.reach(apart=not pooled.together) for side in sides)
+    wide = (CONSERVATIVE,) if any(reaches) else ()
     found = Table(
         question=" × ".join(margin.question for margin in margins),
         margins=tuple(margins),
@@ -240,13 +243,14 @@ def _table(
         method=f"unbiased, {'' if mix is None else 'hidden levels, '}pooled by {pool}",
         target=target,
         assumptions=assume(target, *levels, *known, *straight),
-        notes=tuple(dict.fromkeys((*_bent(pooled, sides), *levels_disagree(test, pool), *own, *about))),
+        notes=tuple(dict.fromkeys((*_bent(pooled, sides), *levels_disagree(test, pool), *own, *wide, *about))),
         homogeneity=test,
         people=pooled.people,
         distinct=distinct_people(tally.survey),
         rare=pooled.rare([margin.shares for margin in margins], target),
         manipulation=pooled.manipulation,
         spreads=spreads,
+        reaches=reaches,
     )
     return found, pooled.together
 
@@ -353,6 +357,7 @@ def _turned(table: Table, order: Sequence[int], names: Sequence[str]) -> Table:
         "margins": tuple(table.margins[place] for place in order),
         "decoded": table.decoded.transpose(order),
         "standard_error": table.standard_error.transpose(order),
+        "reaches": tuple(table.reaches[place] for place in order),
         "spreads": {tuple(_reordered(label, table, order)): own for label, own in table.spreads.items()},
         "assumption_free": _turned(beside, order, names) if isinstance(beside, Table) else None,
     }

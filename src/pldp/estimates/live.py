@@ -1,6 +1,6 @@
-"""Intervals that hold however often one looks while reports come: reaches in standard errors that grow with looking.
+"""Intervals that hold however often you look while reports come in: reaches in standard errors that grow with looking.
 
-A fixed interval holds at one number of reports that was chosen beforehand. Somebody who looks all the time sees it
+A fixed interval holds at one number of reports that was chosen beforehand. A reader who looks all the time sees it
 miss some time far more often. Both reaches below hold at all looks together; α is the probability that the interval
 *ever* misses, and `part` the information so far as a part of the planned one: reports over planned reports. A wrong
 plan costs width, not validity: the plan only says where the interval is narrowest.

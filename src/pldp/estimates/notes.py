@@ -72,8 +72,8 @@ ONE_REPORT_EACH: Final = Note(
 )
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
-    "intervals of quantiles hold for any distribution, with steps, heaps and spikes too, and more often than stated; "
-    'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
+    "intervals of quantiles, and of ranges in tables, hold for any distribution, with steps, heaps and spikes too, and "
+    'more often than stated; the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
     "info",
 )
 QUANTILES_OF_POPULATION: Final = Note(
@@ -140,7 +140,7 @@ WIDE_QUANTILES: Final = Note(
 )
 LIVE_CHANGES: Final = Note(
     "live-intervals",
-    "intervals and test hold however often one looks at the latest round, if no earlier one was closed because of what "
+    "intervals and test hold however often you look at the latest round, if no earlier one was closed because of what "
     "it showed; that makes the intervals wider",
     "info",
 )
@@ -160,7 +160,7 @@ def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
 
 
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
-    """Return what must hold for errors to be right: about the people, about their levels, and the rest."""
+    """Return the assumptions of the errors: about the people, about their levels, and the rest."""
     return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
 
 
@@ -362,7 +362,7 @@ def people_overlap(people: int) -> Note:
 
 def live_intervals(wider: float) -> Note:
     """Say that intervals hold at every look, and what that costs."""
-    text = f"these intervals hold however often one looks; they are {wider:.1f} times as wide as for a single look"
+    text = f"these intervals hold however often you look; they are {wider:.1f} times as wide as for a single look"
     return Note("live-intervals", text, "info")
 
 

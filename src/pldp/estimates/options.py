@@ -42,8 +42,8 @@ class Options:
     confidence, progress
         Confidence of the intervals; and what is called with the number of steps, where a kind needs a fit.
     live
-        The planned number of reports, where results are read while reports come: intervals then hold however often one
-        looks, and are narrowest from that number to five times as much. Without it they are for one look.
+        The planned number of reports, where results are read while reports come: intervals then hold however often you
+        look, and are narrowest from that number to five times as much. Without it they are for one look.
     min_support, largest
         Of frequent sets: the share of people that must have all items, and the number of items of the largest sets.
     known

@@ -21,7 +21,7 @@ people have the same weight it is min(n₁, n₂)/(n₁n₂); pooling by precisi
 About the *respondents*, the error of F is Σ (a_i − 1/n) x_i + Σ a_i (z_i − x_i): with equal weights only noise is left,
 and overlap can only help. The weights |a_i − 1/n| of unequal ones take the place of a_i, and as the signs of the
 products are unknown, covariances of both signs count. The change is then that of the mean of those who answered,
-whoever they were.
+no matter who they were.
 
 What is no weighted mean over people, such as a fit, has Cov(F₁, F₂) ≥ −√(V₁V₂), which always holds.
 """

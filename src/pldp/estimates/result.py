@@ -80,7 +80,8 @@ class Homogeneity:
     `rejected` at `TEST_LEVEL`. `noticed` is the difference between levels, in the unit of the result, that the test
     notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. Of shares it is the
     difference in the share of one value, the one where it is hardest to notice, between people of the stricter and of
-    the more open levels (`pldp.estimates.agreement`). It is `None` where it is not known.
+    the more open levels (`pldp.estimates.agreement`). It is `None` where it is not known. `statistic` is the worst of
+    so many `tests`, and `p_value` accounts for all of them.
     """
 
     statistic: float
@@ -88,12 +89,29 @@ class Homogeneity:
     p_value: float
     rejected: bool
     noticed: float | None = None
+    tests: int = 1
 
     @classmethod
-    def of(cls, statistic: float, degrees: int, tests: int = 1, noticed: float | None = None) -> Homogeneity:
-        """Refer a statistic, the worst of so many tests (Bonferroni), to χ²."""
-        p_value = min(1.0, float(chdtrc(degrees, statistic)) * tests)
-        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed)
+    def of(
+        cls,
+        statistic: float,
+        degrees: int,
+        tests: int = 1,
+        noticed: float | None = None,
+        cumulants: tuple[float, float] | None = None,
+    ) -> Homogeneity:
+        """Refer a statistic, the worst of so many tests (Bonferroni), to χ².
+
+        `cumulants` are its second and third ones where they are not those of χ², 2·degrees and 8·degrees, as with
+        counts of few reports. It is then referred to the χ² that has them after it is moved and scaled (Pearson's
+        third type); its mean stays the degrees.
+        """
+        second, third = cumulants or (2.0 * degrees, 8.0 * degrees)
+        matched = 8 * second**3 / third**2
+        p_value = min(
+            1.0, float(chdtrc(matched, matched + (statistic - degrees) * math.sqrt(2 * matched / second))) * tests
+        )
+        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed, tests)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +150,7 @@ class Result(ABC):
     assumption_free
         The same, whatever the choice of a level depends on; present wherever this result assumes something about it.
     assumptions, notes
-        What must hold for the errors to be right; what a reader must know first.
+        What the errors assume; what a reader must know first.
     manipulation
         People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
     forgery
@@ -146,7 +164,7 @@ class Result(ABC):
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
     live
-        The planned number of reports, if intervals hold however often one looks while reports come; `None` if they are
+        The planned number of reports, if intervals hold however often you look while reports come; `None` if they are
         for one look, at a number of reports that does not depend on what they say.
     """
 

@@ -56,7 +56,7 @@ class Compared(Result):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Change(Compared):
-    """What changed between two rounds: differences with their errors, whoever answered in both.
+    """What changed between two rounds: differences with their errors, however many people answered in both.
 
     The standard error is √(V₁ + V₂) if rounds hold different people; otherwise people of both add the most they can.
     `names` are those of two groups of different people, where it is they that are compared and not rounds.
@@ -106,7 +106,7 @@ class Change(Compared):
 
     @property
     def growing(self) -> bool:
-        """Whether somebody looks at the later round while its reports come; the earlier one is closed."""
+        """Whether the later round is read while its reports come in; the earlier one is closed."""
         return self.later.live is not None
 
     def _reach(self, confidence: float) -> float | FloatArray:

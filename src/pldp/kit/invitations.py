@@ -10,7 +10,7 @@ from pldp.show import page, qr_svg
 
 
 class Invitation(NamedTuple):
-    """A person's name and link; whoever has the link can answer in their place."""
+    """A person's name and link; anyone who has the link can answer in their place."""
 
     name: str
     link: str

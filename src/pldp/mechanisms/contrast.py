@@ -1,6 +1,6 @@
 """Two values of a channel side by side: outputs in classes, as a crowd of reports in random order hides them.
 
-Whoever sees a shuffled batch looks for one person's report among those of others. All outputs that speak in the same
+An observer of a shuffled batch looks for one person's report among those of others. All outputs that speak in the same
 way for one value against another, and are as likely for whatever else others answer, are one *class*. The *blanket* of
 an output is its smallest probability over all values: so much of everybody's report does not depend on the answer.
 """
@@ -24,8 +24,8 @@ class Contrast(NamedTuple):
 
     one: tuple[Fraction, ...]  #: If the person has the one value.
     two: tuple[Fraction, ...]  #: If the person has the other value.
-    third: tuple[Fraction, ...]  #: If somebody else has a third value; `two` again where there is none.
-    blanket: tuple[Fraction, ...]  #: At least so much whatever value somebody has.
+    third: tuple[Fraction, ...]  #: If another person has a third value; `two` again where there is none.
+    blanket: tuple[Fraction, ...]  #: At least so much, whatever value a person has.
     common: bool = True  #: Whether channels of one form have the same blanket but for its size.
     slack: Fraction = Fraction(0)  #: How far true probabilities are from these at most: a factor 1 ± slack.
     aligned: bool = False  #: Whether channels of one form have the same classes in the same order.

@@ -21,7 +21,7 @@ def label_promises(channel: Channel, labels: Sequence[str], most: int) -> list[s
 
 
 def report_promise(channel: CategoricalChannel, output: Output, labels: Sequence[str]) -> str:
-    """Say what somebody who sees this report can and cannot conclude, whatever else they know.
+    """Say what an observer of this report can and cannot conclude, whatever else they know.
 
     >>> import math
     >>> from pldp.mechanisms import ItemResponse

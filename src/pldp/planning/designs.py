@@ -1,7 +1,7 @@
 """Ways to spend one total ε per person: everybody answers everything, or each person only some questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pldp.budgets import allocate
@@ -18,11 +18,18 @@ class Design(Brief):
     split: str  # `optimal` (least summed variance), `equal`, or `given` (the survey as it is)
     budgets: tuple[int, ...]  # micro-ε that an answer to each question costs at its most open level
     squared_error: float  # Σ of the weighted variances of all questions: what the design is judged by
+    fits: bool = True  # whether the total allows the most open level everywhere; if not, nobody gets these errors
 
     def to_mapping(self, questions: Sequence[str]) -> dict[str, Any]:
         """Return plain data."""
         epsilons = {name: budget / MICRO for name, budget in zip(questions, self.budgets, strict=True)}
-        return {"ask": self.ask, "split": self.split, "epsilons": epsilons, "squared_error": self.squared_error}
+        about = {"ask": self.ask, "split": self.split, "epsilons": epsilons, "squared_error": self.squared_error}
+        return {**about, "fits": self.fits}
+
+    @property
+    def cost(self) -> int:
+        """Micro-ε that the dearest questions a person may be asked cost together, at the most open level."""
+        return sum(sorted(self.budgets)[-self.ask :])
 
 
 NEAR: Final = 0.999
@@ -34,6 +41,8 @@ _COMPARED: Final = 3
 
 def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, float]]) -> tuple[Design, ...]:
     """Return the designs that spend the same total per person, best first; the survey as it is among them.
+
+    If the survey's total does not allow its own most open levels, the survey as it is comes last (`fits`).
 
     Each level keeps its fraction of a question's budget, and every level uses the mechanism that `auto` would. The
     error of a design is the weighted sum of all variances: of shares at equal shares, and of the mean of a number whose
@@ -59,8 +68,9 @@ def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, fl
         for ask in sorted({each.ask for each in nearly} | {everybody})
     ]
     same = {(each.ask, each.budgets) for each in optimal}
-    found = [*optimal, *(each for each in equal if (each.ask, each.budgets) not in same), design(asked, "given", given)]
-    return tuple(sorted(found, key=lambda each: each.squared_error * (NEAR if each.split == "given" else 1)))
+    own = replace(design(asked, "given", given), fits=spent == total)
+    found = [*optimal, *(each for each in equal if (each.ask, each.budgets) not in same), own]
+    return tuple(sorted(found, key=lambda each: (not each.fits, each.squared_error * (NEAR if each is own else 1))))
 
 
 def redesigned(survey: Survey, design: Design) -> Survey:

@@ -110,7 +110,7 @@ class Threshold(Brief):
 
 
 def compare_thresholds(levels: Levels, shares: FloatArray) -> tuple[Threshold, ...]:
-    """Return what a threshold at each level that somebody chooses would cost; none where there is no error at all."""
+    """Return what a threshold at each level that people choose would cost; none where there is no error at all."""
     own = levels.widest(shares)
     chosen = [place for place, reports in enumerate(levels.reports) if reports > 0]
     if own <= 0 or len(chosen) < 2:

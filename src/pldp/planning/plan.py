@@ -67,7 +67,7 @@ class Plan(Record):
 
     @cached_property
     def guessing(self) -> tuple[GuessRow, ...]:
-        """How often whoever sees a report guesses its answers right: all equally likely, or at the assumed shares."""
+        """How often an observer of a report guesses its answers right: all equally likely, or at the assumed shares."""
         return guesses(self.survey, {each.question: each.shares.tolist() for each in self.questions})
 
     @cached_property
@@ -193,7 +193,7 @@ class Plan(Record):
         heads = (
             "question",
             "answers",
-            "95 % interval",
+            "widest 95 % interval",
             "at the worst shares",
             "people with a threshold instead",
             "a forged report counts as",
@@ -205,7 +205,7 @@ class Plan(Record):
                 each.half_width(),
                 each.worst_half_width(),
                 each.threshold_cost,
-                f"{each.manipulation:.1f}",
+                f"{each.manipulation:.1f} people",
             )
             for each in self.questions
         ]

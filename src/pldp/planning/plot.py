@@ -11,6 +11,7 @@ from pldp.planning.kinds import BY_KIND
 from pldp.planning.levels import pool_levels
 from pldp.planning.plan import Plan
 from pldp.planning.question import QuestionPlan, reach_of
+from pldp.show import brief
 from pldp.survey import Question
 
 MOST_LINES: Final = 8
@@ -53,7 +54,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     right.minorticks_off()
     left.set_yscale("log")
     left.yaxis.set_major_formatter(PercentFormatter(1.0))
-    left.set_ylabel(f"widest {confidence:.0%} interval, ±")
+    left.set_ylabel(f"widest {brief(100 * confidence)} % interval, ±")
     asked = len(plan.questions)
     cut = f", the {MOST_LINES} least accurate of {asked} questions" if asked > MOST_LINES else ""
     figure.suptitle(f"{plan.survey.title}: {plan.people:,} people{cut}", x=0.01, ha="left", fontsize=11)

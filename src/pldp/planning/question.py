@@ -140,8 +140,8 @@ class QuestionPlan(Record):
         return PeopleNeeded(*(max(1, math.ceil(people * ratio**2)) for ratio in ratios))
 
     def amount(self, number: float) -> str:
-        """Write an error for people, with its unit where it is not a share."""
-        return f"{number:.4f}" if self.of_shares else f"{number:.3g} {self.unit}".strip()
+        """Write an error for people: of shares in percentage points, of numbers in their unit."""
+        return f"{100 * number:.3g} pp" if self.of_shares else f"{number:.3g} {self.unit}".strip()
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain data."""

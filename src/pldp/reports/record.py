@@ -126,7 +126,7 @@ def _length(content: object) -> int:
 
 
 def report_id(survey: str, receipt: str) -> str:
-    """Return the id of the report that a receipt belongs to: whoever knows only the id cannot find the receipt.
+    """Return the id of the report that a receipt belongs to: knowing only the id, nobody can find the receipt.
 
     >>> report_id("00" * 32, "11" * 32)
     '1f4b3702c959f05d3f26ed9961cfc638'

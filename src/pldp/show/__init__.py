@@ -1,7 +1,7 @@
 """One renderer of `to_mapping()` data: page, card, picture, table and sentence. It needs the standard library only."""
 
 from pldp.show.board import board, public_page
-from pldp.show.card import card
+from pldp.show.card import by_level_part, card
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
@@ -17,6 +17,7 @@ __all__ = [
     "board",
     "brief",
     "bullets",
+    "by_level_part",
     "card",
     "conclusions",
     "details",

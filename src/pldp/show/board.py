@@ -89,7 +89,7 @@ def _cards(overview: Mapped, chosen: Collection[str] | None = None) -> str:
 
 
 def _files(result: Mapped, number: int) -> str:
-    """Return buttons for the files of a question, and frequent sets to open where they are searched for on demand."""
+    """Return buttons for the files of a question, and what is made on demand: frequent sets, levels compared."""
     if "questions" in result:
         return ""
     path = f"estimates/{quote(result['name'], safe='')}"
@@ -102,7 +102,11 @@ def _files(result: Mapped, number: int) -> str:
     sets = (
         f'<details data-more="{path}.html?round={number}" data-part=".sets"><summary>Frequent sets</summary></details>'
     )
-    return f'{sets if result.get("largest") == 1 else ""}<p class="downloads">Download {"".join(buttons)}</p>'
+    counted = [group for group in result.get("groups", ()) if group["reports"]]
+    levels = f'<details data-more="groups/{quote(result["name"], safe="")}.html?round={number}" data-part=".groups">'
+    levels += "<summary>Compare levels</summary></details>"
+    shown = (sets if result.get("largest") == 1 else "") + (levels if len(counted) > 1 else "")
+    return f'{shown}<p class="downloads">Download {"".join(buttons)}</p>'
 
 
 def _told(overview: Mapped) -> str:
@@ -130,7 +134,7 @@ def _headline(overview: Mapped) -> str:
     here = {each["number"]: each for each in overview["rounds"]}[overview["round"]]
     reports, refused = overview["reports"], sum(overview["rejections"].values())
     latest = overview["hours"][-1] if overview["hours"] else None
-    part = f"{brief(100 * refused / (refused + reports))} % of what came" if refused else "of what came"
+    part = f"{brief(100 * refused / (refused + reports))} % of all received" if refused else "of all received"
     tiles = (
         ("Reports", f"{reports:,}", f"round {here['number']}, {_state(here)}"),
         ("This hour", f"{latest['stored']:,}" if latest else "–", f"since {_time(latest['start'])}" if latest else ""),

@@ -10,6 +10,7 @@ from pldp.show.sentence import checks, conclusions, verdict
 from pldp.show.table import Mapped, groups_table
 
 DISAGREE: Final = "levels-disagree"  # the code of the note that people of different levels answer differently
+MOST_DIFFERENT: Final = 20  # rows of a difference between levels that are shown, the largest
 _STYLES: Final = {"warning": "warning", "info": "note"}  # of notes, by their severity
 
 
@@ -98,6 +99,29 @@ def _corrected(result: Mapped) -> str:
         return title + paragraph(as_sentence(corrected["missing"]))
     assumed = paragraph(as_sentence(f"this assumes: {corrected['assumptions'][0]}"), "note")
     return title + notes(corrected) + _drawn(corrected) + assumed
+
+
+def by_level_part(content: Mapped) -> str:
+    """Return the differences of levels: for each the test in words, its picture, and all numbers to open."""
+    parts = [bullets(map(as_sentence, content["remarks"]), "note")]
+    for each in content["differences"]:
+        first, second = each["names"]
+        shown = _most_different(each)
+        tables = "".join(map(table, BY_KIND[shown["kind"]].tables(shown)))
+        says = "".join(paragraph(text, "says") for text in filter(None, (_verdict(each), *conclusions(each))))
+        parts.append(
+            f"<h3>{escape(first)} minus {escape(second)}</h3>{says}{notes(each)}{_drawn(shown)}"
+            f"{details(f'{first} minus {second} as a table', tables)}"
+        )
+    parts += [paragraph(f"{level}: {reason}.", "note") for level, reason in content["missing"].items()]
+    return f'<div class="groups">{"".join(parts)}</div>'
+
+
+def _most_different(difference: Mapped) -> Mapped:
+    """Keep the rows with the largest differences, in their order."""
+    rows = difference["rows"]
+    kept = sorted(range(len(rows)), key=lambda place: -abs(rows[place]["estimate"] or 0.0))[:MOST_DIFFERENT]
+    return {**difference, "rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
 
 
 def _rounds(trend: Mapped) -> str:

@@ -55,7 +55,10 @@ def checks(result: Mapped) -> list[str]:
     found = []
     if test := result.get("homogeneity"):
         degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
-        numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
+        tests = test.get("tests", 1)  # results that older versions wrote have no such number
+        worst = f", the worst of {tests:,} tests" if tests > 1 else ""
+        together = " for all together" if worst else ""
+        numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom{worst}, p = {test['p_value']:.2g}{together}"
         found.append(f"Do people of different levels answer alike? {numbers}: {agreement(result)}.")
     if levels := result.get("levels"):
         shares = ", ".join(f"{level['level']} {brief(100 * level['share'])} %" for level in levels)

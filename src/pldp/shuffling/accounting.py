@@ -5,9 +5,9 @@ If m of the others' reports come from the blanket ω, their m reports and the pe
 
     δ(ε) = E_m [ E (L_1 + … + L_{m+1})₊ / (m+1) ],
 
-and the truth is not above it, as whoever does not know which reports come from the blanket knows less. The sum is
-computed on a lattice: every atom of L is split between its two neighbours so that its mean stays, which makes the mean
-of a convex function larger, never smaller. What lies outside the window of the Fourier transform is bounded by
+and the truth is not above it, as an observer who does not know which reports come from the blanket knows less. The sum
+is computed on a lattice: every atom of L is split between its two neighbours so that its mean stays, which makes the
+mean of a convex function larger, never smaller. What lies outside the window of the Fourier transform is bounded by
 Chernoff's inequality, and what rounding of floating-point numbers can change is added.
 
 References: Balle, Bell, Gascón, Nissim, "The Privacy Blanket of the Shuffle Model" (2019); Su, Cheng, Wang,

@@ -17,6 +17,7 @@ from pldp.shuffling.binary import Pair, epsilon_between
 from pldp.shuffling.crowd import Crowd, Others, crowd_of, fewest
 from pldp.shuffling.events import View, epsilon_below
 from pldp.shuffling.laws import Law, by_epsilon, dominated_law, law_in_report, laws_of, matrix_of, product
+from pldp.shuffling.pairs import cover_of, epsilon_in_pairs
 from pldp.shuffling.views import joined_view, labelled, views_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,7 +29,7 @@ SMALLEST_DELTA = 1e-12
 
 
 class Bounds(NamedTuple):
-    """ε of one report towards whoever sees the batch, from both sides; `low` is 0 where no event is known."""
+    """ε of one report towards an observer of the batch, from both sides; `low` is 0 where no event is known."""
 
     high: float
     low: float
@@ -44,7 +45,7 @@ class Group:
 
 
 def amplified(own: Group, others: Sequence[Group], delta: float, *, asked: float = 1.0) -> Bounds:
-    """Return both bounds of the report of somebody with `own` channels and labels, hidden among the others.
+    """Return both bounds of the report of a person with `own` channels and labels, hidden among the others.
 
     `own.people` is not used. Every other person is `asked` with this probability, on their own; the lower bound takes
     as many as are asked on average. Everybody's outputs have one form.
@@ -102,8 +103,12 @@ def _above(own: Group, others: Sequence[Group], delta: float, most: float, asked
     alike = [group for group in others if group.channels == own.channels]
     hiding = _Hiding(own, delta, most, asked)
     choices = [max(hiding.together(law, alike, [law.blanket] * len(alike)) for law in laws)]
+    people = sum(group.people for group in alike)
     if _two_outputs(own):
-        choices.append(_exact(own.channels[0], sum(group.people for group in alike), delta, most, asked).high)
+        choices.append(_exact(own.channels[0], people, delta, most, asked).high)
+    cover = cover_of(own.channels[0]) if len(own.channels) == 1 else None
+    if cover:
+        choices.append(epsilon_in_pairs(cover, people, delta, most, asked=asked, cut=CUT))
     if len(alike) < len(others):
         common = _common(own, others)
         if common:

@@ -5,8 +5,8 @@ binomials, and with c = a − e^ε b and the person's value being the one whose 
 
     δ = max_T [c·Pr(B = T−1) − (e^ε − 1)·Pr(B ≥ T)].
 
-It is taken over all m by branch and bound: whoever also sees the reports of j people knows more, so all m from m₀ to
-m₀ + j are bounded by m₀ ones among j people fewer.
+It is taken over all m by branch and bound: an observer who also sees the reports of j people knows more, so all m
+from m₀ to m₀ + j are bounded by m₀ ones among j people fewer.
 """
 
 import heapq

@@ -22,10 +22,14 @@ LEAST_CUT = 1e-30
 
 
 class Others(NamedTuple):
-    """So many people whose report is one of the blanket's with this chance, each on their own."""
+    """So many people whose report is one of the blanket's with this chance, each on their own.
+
+    Or so many groups of people whose reports come from the blanket all together.
+    """
 
     people: int
     chance: float
+    size: int = 1
 
 
 class Logarithm(NamedTuple):
@@ -139,7 +143,7 @@ Crowd = Alike | Counted
 def crowd_of(others: Sequence[Others], allowed: float) -> Crowd:
     """Return the others as a crowd; numbers below what comes but with probability `allowed` are cut off."""
     counted = [each for each in others if each.people > 0 and each.chance > 0]
-    if len({each.chance for each in counted}) == 1:
+    if len({each.chance for each in counted}) == 1 and all(each.size == 1 for each in counted):
         return Alike(sum(each.people for each in counted) + 1, counted[0].chance)
     low, high = _reach(counted, allowed)
     pmf = _pmf(counted, low, high)
@@ -157,14 +161,15 @@ def fewest(others: Sequence[Others], allowed: float) -> int:
 def _reach(others: Sequence[Others], allowed: float) -> tuple[int, int]:
     """Return between which numbers a sum of trials lies, but for a probability of `allowed` on either side.
 
-    By Bernstein's inequality a sum of independent trials of variance v is t below its mean with probability at most
-    exp(−t²/(2v + 2t/3)).
+    By Bernstein's inequality a sum of independent trials that count up to b and have variance v is t below its mean
+    with probability at most exp(−t²/(2v + 2bt/3)).
     """
-    mean = sum(each.people * each.chance for each in others)
-    variance = sum(each.people * each.chance * (1 - each.chance) for each in others)
-    rare = -math.log(max(allowed, LEAST_CUT))
-    reach = rare / 3 + math.sqrt((rare / 3) ** 2 + 2 * variance * rare)
-    return max(0, math.floor(mean - reach)), min(sum(each.people for each in others), math.ceil(mean + reach))
+    mean = sum(each.people * each.chance * each.size for each in others)
+    variance = sum(each.people * each.chance * (1 - each.chance) * each.size**2 for each in others)
+    rare = -math.log(max(allowed, LEAST_CUT)) * max(each.size for each in others)
+    reach = rare / 3 + math.sqrt((rare / 3) ** 2 + 2 * variance * -math.log(max(allowed, LEAST_CUT)))
+    most = sum(each.people * each.size for each in others)
+    return max(0, math.floor(mean - reach)), min(most, math.ceil(mean + reach))
 
 
 def _pmf(others: Sequence[Others], low: int, high: int) -> FloatArray:
@@ -172,9 +177,9 @@ def _pmf(others: Sequence[Others], low: int, high: int) -> FloatArray:
     width = high - low + 1
     length = 1 << (width - 1).bit_length() if width > 1 else 2
     angle = 2 * np.pi * np.arange(length // 2 + 1) / length
-    less_one = -2 * np.sin(angle / 2) ** 2 + 1j * np.sin(angle)
     size, turn = np.zeros(angle.size), -angle * low
-    for people, chance in others:
+    for people, chance, counted in others:
+        less_one = -2 * np.sin(counted * angle / 2) ** 2 + 1j * np.sin(counted * angle)
         single = Logarithm.of(chance * less_one)
         size += people * single.size
         turn += people * single.angle

@@ -1,4 +1,4 @@
-"""The ε of one report in a shuffled batch at a given δ, from below: an event that whoever sees the batch can look for.
+"""The ε of one report in a shuffled batch at a given δ, from below: an event that an observer can look for.
 
 All others hold a third value z. Every output y gets a whole number, in proportion to (Q(y|x) − e^ε Q(y|x'))/Q(y|z),
 and the event is that the numbers of all reports add up to at least T. Its probability is that of a sum of independent

@@ -1,4 +1,4 @@
-"""How often whoever sees one report guesses the answer right."""
+"""How often an observer of one report guesses the answer right."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ class GuessRow(NamedTuple):
 
 
 def guesses(survey: Survey, priors: Mapping[str, Sequence[float]] | None = None) -> tuple[GuessRow, ...]:
-    """Return how often whoever sees a report and knows its level guesses right: every answer, and whole reports.
+    """Return how often an observer who knows the level guesses right: every answer, and whole reports.
 
     `priors` has the shares of a question's answers by its name; of sets, those of their labels.
 
@@ -135,5 +135,5 @@ def guess_sentences(survey: Survey) -> tuple[str, ...]:
     for name in dict.fromkeys(row.question for row in rows):
         what = f"a report and guesses the answer to {name!r}" if name else "a whole report and guesses all of it"
         levels = "; ".join(f"{row.level} {row.equal.words}" for row in rows if row.question == name)
-        found.append(f"Whoever sees {what}, all answers being equally likely, is right: {levels}.")
+        found.append(f"Someone who sees {what}, all answers being equally likely, is right: {levels}.")
     return tuple(found)

@@ -84,12 +84,13 @@ def law_of(contrast: Contrast) -> Law:
     one, two, blanket = (
         np.array([float(each) for each in row]) for row in (contrast.one, contrast.two, contrast.blanket)
     )
-    return _law(one, two, blanket, float(contrast.slack) + ROUNDING, common=contrast.common, loose=contrast.loose)
+    return law_under(one, two, blanket, float(contrast.slack) + ROUNDING, common=contrast.common, loose=contrast.loose)
 
 
-def _law(
+def law_under(
     one: FloatArray, two: FloatArray, blanket: FloatArray, slack: float, *, common: bool, loose: bool = False
 ) -> Law:
+    """Return the law of two values under a blanket, whose sum is its share of every report."""
     hidden = blanket > 0
     shown = ~hidden & (one + two > 0)
     share = float(blanket.sum())

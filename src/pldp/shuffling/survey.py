@@ -50,7 +50,7 @@ class ShuffledRow(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Shuffled(Brief):
-    """What shuffling adds to every report of a survey, and what must hold for it."""
+    """What shuffling adds to every report of a survey, and the assumptions behind it."""
 
     title: str
     people: int
@@ -64,7 +64,7 @@ class Shuffled(Brief):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What must hold, in words: it comes before any number."""
+        """The assumptions, in words: they come before any number."""
         who = f"{self.by} does" if self.by else "This survey names nobody who does"
         crowd = (
             "levels are hidden, so all of them hide each other where outputs allow"
@@ -77,15 +77,15 @@ class Shuffled(Brief):
             "Towards the shuffler itself, and towards a collector that sees reports one by one, the ε of the level "
             "holds and nothing less.",
             f"A collector of this system is no shuffler: it stores reports in the order of random ids, and its results "
-            f"change in steps of {self.step} reports of a level. Whoever watches them change sees a report among "
+            f"change in steps of {self.step} reports of a level. Someone who watches them change sees a report among "
             f"{self.step} (last column).",
             f"The others must answer as the survey asks; {crowd}. Forged reports hide nobody.",
             f"ε holds for one round, aside from a probability of δ = {self.delta:g}.",
         ]
         if len({row.question for row in self.rows}) > 1:
             found.append(
-                "Lines of single questions hold towards whoever sees the answers to each question apart, as tallies; "
-                "towards whoever sees whole reports side by side, only the lines of whole reports hold."
+                "Lines of single questions hold towards anyone who sees the answers to each question apart, as "
+                "tallies; towards anyone who sees whole reports side by side, only the lines of whole reports hold."
             )
         if self.limited:
             found.append(
@@ -115,7 +115,7 @@ def _listed(levels: Sequence[str]) -> str:
 
 
 def shuffle_sentences(survey: Survey) -> tuple[str, ...]:
-    """Say what shuffling adds where the survey declares who shuffles; nothing else. What must hold comes first."""
+    """Say what shuffling adds where the survey declares who shuffles; nothing else. Assumptions come first."""
     if survey.shuffle is None:
         return ()
     found = shuffle(survey, survey.shuffle.people)
@@ -131,7 +131,7 @@ def shuffle(
     step: int = STEP,
     progress: Callable[[float, float], object] | None = None,
 ) -> Shuffled:
-    """Return the ε of every report of a survey towards whoever sees only the tally or a shuffled batch.
+    """Return the ε of every report of a survey towards anyone who sees only the tally or a shuffled batch.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class _Asking:
         return amplified(groups[levels.index(level)], groups, self.delta, asked=asked)
 
     def _watched(self, questions: Sequence[Question], level: str, channels: tuple[Channel, ...]) -> float:
-        """Bound ε among one step: reports of one level, or, where levels are hidden, of whoever comes."""
+        """Bound ε among one step: reports of one level, or, where levels are hidden, of any level."""
         if self.survey.level_channel is not None:
             return self._bounds(questions, level, channels, self.step, 1.0).high
         return amplified(Group(0, channels), [Group(self.step - 1, channels)], self.delta).high

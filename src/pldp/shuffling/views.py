@@ -1,4 +1,4 @@
-"""What whoever sees the batch can count: classes of outputs of a person and of others who hold something else."""
+"""What an observer of the batch can count: classes of outputs of a person and of others who hold something else."""
 
 from __future__ import annotations
 

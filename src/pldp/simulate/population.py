@@ -356,7 +356,7 @@ class Partitions(Brief):
 
     def __post_init__(self) -> None:
         if self.count < 1:
-            raise SimulationError(f"there must be at least one partition, not {self.count}")
+            raise SimulationError(f"need at least one partition, not {self.count}")
         self.population(self.count - 1)  # refuses what makes no sense where the user is, on a small part
 
     @property

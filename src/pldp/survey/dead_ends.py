@@ -97,9 +97,9 @@ def _with_others(survey: "Survey", total: int) -> Iterator[str]:
             own = _price(survey, place, index)
             if own <= total < own + rest:
                 yield (
-                    f"whoever chooses level {level.name!r} (ε = {epsilon_text(own)}) for question {question.name!r} "
-                    f"cannot answer all others, which cost ε = {epsilon_text(rest)} at their strictest level: the "
-                    f"total is {epsilon_text(total)}"
+                    f"a person who chooses level {level.name!r} (ε = {epsilon_text(own)}) for question "
+                    f"{question.name!r} cannot answer all others, which cost ε = {epsilon_text(rest)} at their "
+                    f"strictest level: the total is {epsilon_text(total)}"
                 )
 
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
+from pldp.files import name_contents
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
 from pldp.survey.entries import open_entry, read_required, read_weight
@@ -97,8 +98,11 @@ def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise SurveyError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SurveyError(f"{path}: cannot be read as UTF-8 text ({type(error).__name__})") from None
+    except OSError as error:
+        raise SurveyError(f"{path}: cannot be read ({type(error).__name__})") from None
+    except UnicodeDecodeError as error:
+        reason = name_contents(path.read_bytes()[:400]) or type(error).__name__
+        raise SurveyError(f"{path}: is not a survey file, which is UTF-8 text ({reason})") from None
     try:
         return loads(text, trusted_key=trusted_key)
     except SurveyError as error:
@@ -164,7 +168,7 @@ def survey_from_mapping(document: object) -> Survey:
     entries = survey["questions"]
     if not isinstance(entries, list) or not entries:
         fail("questions", "must be a list with at least one question", entries)
-    # Where every question has an ε of its own, that of a survey's level is what somebody spends in all.
+    # Where every question has an ε of its own, that of a survey's level is what a person spends in all.
     in_all = all(isinstance(entry, dict) and "levels" in entry for entry in entries)
     levels = _levels(survey["levels"], LARGEST_TOTAL if in_all else LARGEST_EPSILON)
     ask = _ask(survey.get("ask"), len(entries))
@@ -265,7 +269,7 @@ def _total(entry: object, questions: tuple[Question, ...], ask: int | None, *, h
     total = read_epsilon(entry, "total_epsilon", largest=LARGEST_TOTAL)
     # Where levels are hidden, every answer is charged what the dearest level costs.
     charges = sorted(question.charge(len(question.levels) - 1 if hidden else 0) for question in questions)
-    # Whoever is asked the dearest questions must be able to answer them.
+    # A person who is asked the dearest questions must be able to answer them.
     least, what = (charges[0], "at least one answer") if ask is None else (sum(charges[-ask:]), f"any {ask} answers")
     if ask is None and any(question.is_required for question in questions):
         needed = [

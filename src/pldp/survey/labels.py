@@ -175,7 +175,7 @@ class LabelQuestion(Question):
         index = self.value_places.get(value) if isinstance(value, str) else None
         if index is None:
             labels = f"the {len(self.values)} labels of question {self.name!r}"
-            raise AnswerError(f"value must be one of {labels}; what came is not")
+            raise AnswerError(f"value must be one of {labels}; this one is not")
         return index
 
 

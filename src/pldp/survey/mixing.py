@@ -21,7 +21,7 @@ KEYS: Final[Mapping[str, Schema]] = {
 
 
 class Shuffle(NamedTuple):
-    """A promise of somebody else, which no device can check: what it is worth is computed, and said with it."""
+    """A promise of a third party, which no device can check: what it is worth is computed, and said with it."""
 
     by: str
     people: int
@@ -30,8 +30,8 @@ class Shuffle(NamedTuple):
     def words(self) -> str:
         """What people are told."""
         return (
-            f"{self.by} promises to mix your report with at least {self.people - 1:,} others before anybody else sees "
-            "it, and to pass on no name, address or time. If that is so, whoever sees only mixed reports or results "
+            f"{self.by} promises to mix your report with at least {self.people - 1:,} others before anyone else sees "
+            "it, and to pass on no name, address or time. If that is so, anyone who sees only mixed reports or results "
             f"learns far less about you than your level allows. If it is not so, and towards {self.by} itself, only "
             "your level protects you."
         )

@@ -43,7 +43,7 @@ class Survey:
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
-    shuffle: Shuffle | None = None  #: Who mixes reports before anybody else sees them, where the survey says so.
+    shuffle: Shuffle | None = None  #: Who mixes reports before anyone else sees them, where the survey says so.
     texts: Texts = NO_TEXTS  #: Introduction, thanks, contact and notice.
     closes: str = (
         ""  #: The last day on which reports are taken (until midnight UTC), such as 2026-12-31; empty: no end.
@@ -53,7 +53,7 @@ class Survey:
     languages: tuple[Translation, ...] = ()  #: The texts in other languages.
     remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
-    trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
+    trusted: bool = field(default=False, compare=False)  #: Whether the reader of the file named that key before.
 
     @staticmethod
     def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
@@ -190,7 +190,7 @@ class Survey:
 
     @cached_property
     def _pair_epsilons(self) -> dict[str, Micro]:
-        """By question, once somebody asked: devices ask for every level that they explain."""
+        """By question, once it was asked for: devices ask for every level that they explain."""
         return {}
 
     @property
@@ -224,10 +224,29 @@ class Survey:
         from pldp.show import Table, panel  # noqa: PLC0415 - devices have no notebook
 
         rows = [
-            (each.name, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
+            (each.name, each.text, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
             for each in self.questions
         ]
-        return panel(self.title, Table("", ("question", "kind", "answers", "levels"), rows, left=4))
+        heads = ("question", "asked", "kind", "answers", "levels")
+        return panel(self.title, *self._facts(), Table("", heads, rows, left=len(heads)))
+
+    def _facts(self) -> list[str]:
+        """Say who asks, what a person spends, and what reports show."""
+        from pldp.survey.repeat import dearest_report  # noqa: PLC0415 - it knows surveys
+
+        asked = f"Each person is asked {self.ask} of {len(self.questions)} questions, picked at random."
+        dearest = f"The dearest report costs ε = {epsilon_text(dearest_report(self))}"
+        total = (
+            ""
+            if self.total_micro_epsilon is None
+            else f"; one person can spend ε = {epsilon_text(self.total_micro_epsilon)} in all"
+        )
+        facts = {
+            f"Asked by {self.collector}.": bool(self.collector),
+            asked: self.ask is not None and self.ask < len(self.questions),
+            f"{dearest}{total}. Reports {'hide' if self.level_channel else 'show'} the chosen level.": True,
+        }
+        return [text for text, holds in facts.items() if holds]
 
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""

@@ -130,6 +130,6 @@ def naming(key: str) -> Iterator[None]:
 
 
 def fail(key: str, rule: str, came: object, hint: str = "") -> NoReturn:
-    """Say which entry breaks which rule, and what came."""
+    """Say which entry breaks which rule, and what it is instead."""
     shown = str(came) if isinstance(came, int | Decimal) else repr(came)
     raise SurveyError(f"{key}: {rule}, not {shown[:80]}{'…' if len(shown) > 80 else ''}{hint}")

@@ -91,7 +91,7 @@ def affordable_rounds(rule: str, asked: Sequence[Asked], cap: int) -> int:
 def repeat_mapping(survey: "Survey") -> dict[str, Any]:
     """Return as plain data what asking again costs at every level, and how many rounds the caps allow.
 
-    `questions` are asked alone; `levels` are for somebody who answers all that they are asked at that level: of some
+    `questions` are asked alone; `levels` are for a person who answers all that they are asked at that level: of some
     questions, picked at random, those that cost most. Under `once` there are no rounds to count.
     """
     rule = survey.repeat

@@ -61,7 +61,7 @@ def code_service(service: Service) -> tuple[pa.Array, pa.Array, Layout]:
     rows = outputs if isinstance(outputs, np.ndarray) and outputs.ndim == 2 else array_of(outputs)
     if len(keys) != len(rows):
         numbers = f"{len(keys):,} for {len(rows):,}"
-        raise TallyError(f"service {service.name!r}: there must be one key per output, not {numbers}")
+        raise TallyError(f"service {service.name!r}: need one key per output, not {numbers}")
     form = service.channel.form
     simple = service.level is None and not isinstance(form, Bits)
     if simple and form.count <= LARGEST_COUNT and not _is_rows(rows):
@@ -143,7 +143,7 @@ def _level_places(service: Service) -> IntArray:
         raise TallyError(f"service {service.name!r}: levels and channels must be as many, one channel per level")
     named = array_of(service.level).to_numpy(zero_copy_only=False)
     if len(named) != len(array_of(service.keys)):
-        raise TallyError(f"service {service.name!r}: there must be one level per key")
+        raise TallyError(f"service {service.name!r}: need one level per key")
     places = {name: place for place, name in enumerate(service.levels)}
     found = np.array([places.get(name, IMPOSSIBLE) for name in named], np.int64)
     if (found == IMPOSSIBLE).any():

@@ -209,7 +209,7 @@ class Design:
     def _skipped(self, name: str, count: int, seen: Seen) -> dict[str, int]:
         """Return how many reports of a service did not count as they are, and why; refuse what must not happen."""
         if not seen.reports:
-            raise TallyError(f"service {name!r}: there must be at least one report, not none")
+            raise TallyError(f"service {name!r}: no reports: need at least one")
         if seen.broken:
             raise TallyError(f"service {name!r}: outputs must be integers; {seen.broken:,} of {seen.reports:,} are not")
         counts = {"missing": seen.missing, "impossible": seen.impossible}
@@ -220,7 +220,7 @@ class Design:
             raise TallyError(f"service {name!r}: {most}; {some} of {seen.reports:,}")
         if not seen.kept:
             none = f"none of {seen.reports:,} is"
-            raise TallyError(f"service {name!r}: there must be at least one possible output; {none}")
+            raise TallyError(f"service {name!r}: need at least one possible output; {none}")
         if self.outside == "clip":
             return {("clipped" if reason == "impossible" else reason): count for reason, count in counted.items()}
         return counted
@@ -231,7 +231,7 @@ def check_services(services: Sequence[Any], outside: str = "refuse") -> None:
     if outside not in OUTSIDE:
         raise TallyError(f"outside must be one of {', '.join(OUTSIDE)}, not {outside!r}")
     if not services:
-        raise TallyError("there must be at least one service to fuse, not none")
+        raise TallyError("nothing to fuse: need at least one service")
     if len({service.name for service in services}) < len(services):
         raise TallyError("services must have different names")
     asked = [getattr(service, "asked", Asked()) for service in services]

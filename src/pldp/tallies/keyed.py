@@ -1,7 +1,7 @@
 """Files of reports with a key of the person that the service added: read, numbered and joined question by question.
 
 A file holds the reports of a pldp survey, with one more column for the key, or a plain table of keys and outputs. A
-report of pldp itself has no key: whoever joins must have asked people for one, or have an account of theirs.
+report of pldp itself has no key: to join, ask people for one, or use that of an account.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def keyed_reports(
     column, start = array_of(keys), 0
     batches = reports.to_batches(max_chunksize=BATCH_ROWS) if isinstance(reports, pa.Table) else list(reports)
     if len(column) != (rows := sum(batch.num_rows for batch in batches)):
-        raise TallyError(f"service {name!r}: there must be one key per report, not {len(column):,} for {rows:,}")
+        raise TallyError(f"service {name!r}: need one key per report, not {len(column):,} for {rows:,}")
     parts = []
     for batch in batches:
         parts.append((batch, column.slice(start, batch.num_rows), Counter[Rejection]()))

@@ -166,7 +166,7 @@ def joint_counts(columns: Columns, sets: IntArray) -> IntArray:
 def checked_sets(sets: Sequence[Sequence[int]] | IntArray, size: int) -> IntArray:
     """Return sets of item numbers as a matrix; refuse what is not a set of known items."""
     if len(sets) == 0:
-        raise TallyError("sets must hold at least one set of items, not none")
+        raise TallyError("nothing to count: sets must name at least one set of items")
     lengths = {len(items) for items in sets}
     if len(lengths) > 1 or not 1 <= min(lengths) <= LARGEST_SET:
         raise TallyError(
@@ -176,5 +176,5 @@ def checked_sets(sets: Sequence[Sequence[int]] | IntArray, size: int) -> IntArra
     if chosen.min() < 0 or chosen.max() >= size:
         raise TallyError(f"sets must hold item numbers from 0 to {size - 1}; some are not")
     if (chosen[:, 1:] == chosen[:, :-1]).any():
-        raise TallyError("a set must hold each item once; some hold one twice")
+        raise TallyError("a set must name each item once; some name one twice")
     return chosen

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import SurveyError, TallyError
-from pldp.files import atomic_write
+from pldp.files import ARCHIVE, atomic_write, name_contents
 from pldp.mechanisms import Channel
 from pldp.records import Record
 from pldp.reports import Rejection
@@ -154,7 +154,8 @@ class Tally(Record):
         except (TallyError, SurveyError) as error:
             raise TallyError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - a corrupt archive can fail anywhere inside its reader
-            raise TallyError(f"is not a complete tally file ({type(error).__name__})") from None
+            reason = "" if content.startswith(ARCHIVE) else name_contents(content)
+            raise TallyError(f"is not a complete tally file ({reason or type(error).__name__})") from None
 
     def save(self, path: str | Path) -> None:
         """Write the tally to one file, whole or not at all."""

@@ -17,6 +17,7 @@ from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+from helpers.collector.forks import Forked
 from pldp.collector import Collector, Settings, Store, Tokens
 from pldp.collector.server import serve_app
 from pldp.survey import Survey
@@ -30,12 +31,9 @@ class Server:
     def __init__(self, folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> None:
         self.database = folder / "reports.db"
         self.log = folder / "log.txt"
-        program = ["tests/helpers/collector/faulty.py", fault] if fault else ["-m", "pldp"]
-        command = [sys.executable, *program, "serve", survey, "--port", "0", "--database", str(self.database)]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--rate-limit", "0", *options], stdout=subprocess.PIPE, stderr=log, env=dict(os.environ)
-            )
+        self.process: Forked | subprocess.Popen[bytes]
+        command = ["serve", survey, "--port", "0", "--database", str(self.database), "--rate-limit", "0", *options]
+        self.process = _with_fault(fault, command, self.log) if fault else Forked(command, self.log)
         assert self.process.stdout is not None
         self.printed = self.process.stdout.readline().decode()
         found = re.search(r"http://[\d.]+:\d+", self.printed)
@@ -77,6 +75,13 @@ class Server:
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
+
+
+def _with_fault(fault: str, command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start another program, whose fault a test must find."""
+    program = [sys.executable, "tests/helpers/collector/faulty.py", fault]
+    with log.open("ab") as errors:
+        return subprocess.Popen([*program, *command], stdout=subprocess.PIPE, stderr=errors, env=dict(os.environ))
 
 
 @contextmanager

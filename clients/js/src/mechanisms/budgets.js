@@ -5,10 +5,20 @@ import { TOTAL, windowed } from "./draws.js";
 import { response } from "./response.js";
 import { unary } from "./unary.js";
 
+/** Places of the two largest ratios: with a second one, the largest that is not a value's own is known for every value. */
+const largestTwo = (ratios) =>
+	[...ratios.keys()].sort((i, j) => Number(ratios[j][0] * ratios[i][1] - ratios[i][0] * ratios[j][1])).slice(0, 2);
+
 /** The largest ratio that is not the value's own. */
 const largestBut = (ratios) => {
-	const order = [...ratios.keys()].sort((i, j) => Number(ratios[j][0] * ratios[i][1] - ratios[i][0] * ratios[j][1]));
+	const order = largestTwo(ratios);
 	return (value) => ratios[order[Number(order[0] === value)]];
+};
+
+/** Places in two lists of ratios, never the same one, among which the two with the largest product are. */
+const rivals = (ones, twos) => {
+	const others = largestTwo(twos);
+	return largestTwo(ones).flatMap((one) => others.filter((two) => two !== one).map((two) => [one, two]));
 };
 
 /** Where a report speaks for one value against another by at most the gain of the one times the loss of the other. */
@@ -49,7 +59,8 @@ export const aprr = (sure, size, other) => {
 	const evidence = separable(truth.map((weight) => [weight, 1n]), other.map((weight) => [1n, weight]));
 	const levelOdds = (channel, same) => {
 		if (same) return [largestOdds([...paired(truth, channel.truth), ...paired(other, channel.other)])];
-		return [largestOdds(truth.flatMap((weight, one) => channel.other.flatMap((rest, two) => (one === two ? [] : [[weight, rest]]))))];
+		const pairs = rivals(truth.map((weight) => [weight, 1n]), channel.other.map((weight) => [1n, weight]));
+		return [largestOdds(pairs.map(([one, two]) => [truth[one], channel.other[two]]))];
 	};
 	return { ...response(size, pick), size, truth, other, levelOdds, ...evidence, rulesOut: (_, value) => !other[value] };
 };
@@ -64,10 +75,7 @@ const bitOdds = (own, channel, same) => {
 	const more = (ones, twos) => ones.map((weight, place) => over(bit(weight, twos[place]), noise[place]));
 	if (same) return [...noise, largest(...more(own.truth, channel.truth))];
 	const [ones, twos] = [more(own.truth, channel.other), more(own.other, channel.truth)];
-	// The best two of each are enough: a value cannot be its own rival.
-	const best = (ratios) => [...ratios.keys()].sort((i, j) => Number(ratios[j][0] * ratios[i][1] - ratios[i][0] * ratios[j][1])).slice(0, 2);
-	const pairs = best(ones).flatMap((one) => best(twos).filter((two) => two !== one).map((two) => [one, two]));
-	return [...noise, largest(...pairs.map(([one, two]) => [ones[one][0] * twos[two][0], ones[one][1] * twos[two][1], 1n]))];
+	return [...noise, largest(...rivals(ones, twos).map(([one, two]) => [ones[one][0] * twos[two][0], ones[one][1] * twos[two][1], 1n]))];
 };
 
 export const idue = (sure, size, truth, other) => {

@@ -1,5 +1,5 @@
 /** What this person has already answered: what was said, what became of it, and the way to say something else. */
-import { byId, make } from "./dom.js";
+import { byId, make, refill } from "./dom.js";
 import { answerInWords } from "./form.js";
 import { roomOf } from "./ledger.js";
 import { on, show } from "./status.js";
@@ -55,6 +55,6 @@ export const showAnswered = async (survey, device, sending, isOpen) => {
 	const reports = await reportsOf(device);
 	const entries = [];
 	for (const each of reports) entries.push(await entryOf(survey, device, sending, isOpen, each));
-	byId("said").replaceChildren(...entries);
+	refill(byId("said"), entries, reports.map(({ report }) => report.id));
 	show("answered", reports.length > 0);
 };

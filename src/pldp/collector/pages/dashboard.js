@@ -1,4 +1,4 @@
-/** The dashboard: shows what the collector renders, asked for every two seconds while somebody looks; unchanged, that is a few bytes. */
+/** The dashboard: shows what the collector renders, asked for every two seconds while the page is visible; unchanged, that is a few bytes. */
 import { Refused, ask, download, token } from "./api.js";
 import { byId } from "./dom.js";
 
@@ -129,7 +129,7 @@ const change = async (what) => {
 	}
 };
 
-/** Load what is made only when somebody asks for it. */
+/** Load what is made only on request. */
 const load = async (part) => {
 	const { more, part: wanted } = part.dataset;
 	const found = parse(await (await ask(more)).text()).querySelector(wanted);

@@ -28,3 +28,10 @@ export const hundred = (marked) =>
 export const bar = (share) =>
 	draw("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" },
 		draw("rect", { width: 100 * Math.min(share, 1), height: 1 }));
+
+/** Fill a list; what says the same about the same things stays: a button that is replaced would lose the focus of those who use the keyboard. */
+export const refill = (list, entries, names = []) => {
+	const content = [...names, ...entries.map(({ textContent }) => textContent)].join("\n");
+	if (list.dataset.content !== content) list.replaceChildren(...entries);
+	list.dataset.content = content;
+};

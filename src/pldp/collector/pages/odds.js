@@ -11,7 +11,7 @@ export const percent = (share) => {
 
 /**
  * Whatever a report with this ε says about two answers can be made from a coin that keeps the truth with probability
- * e^ε / (1 + e^ε) (Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy"). Somebody who thought
+ * e^ε / (1 + e^ε) (Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy"). An observer who thought
  * both equally likely is at most this sure afterwards.
  */
 export const sureness = (micro) => 1 / (1 + Math.exp(-micro / 1e6));

@@ -1,6 +1,6 @@
 /** Reports on their way and after: the queue, the receipts, the way back. */
 import { PldpError } from "./device/index.js";
-import { byId, make } from "./dom.js";
+import { byId, make, refill } from "./dom.js";
 import { openReports } from "./reports.js";
 import { announce, failed, on, say, show } from "./status.js";
 import { passageOf, questionText, t } from "./words.js";
@@ -47,7 +47,7 @@ export const openSending = async (survey, device, collector, update, restart) =>
 
 	const showReceipts = () => {
 		const here = reports.all().filter((each) => each.survey === survey.hash);
-		byId("receipts").replaceChildren(...here.toReversed().map((each) => receiptOf(survey, each, takeBack)));
+		refill(byId("receipts"), here.toReversed().map((each) => receiptOf(survey, each, takeBack)));
 		show("print", here.some(({ state, receipt }) => state === "sent" && receipt));
 		show("thanks", Boolean(passageOf(survey, "thanks")) && here.some(({ state }) => state === "sent"));
 	};

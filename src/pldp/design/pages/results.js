@@ -38,8 +38,8 @@ const table = (heads, rows) =>
 const needed = (entry) => entry === null ? "–" : `${count(entry.plausible)} (at worst ${count(entry.worst)})`;
 
 export const showPlan = ({ errors, better, no_plan: none }, apply) => {
-	const rows = errors.map((each) => [each.question, count(each.answers), each.points[0], each.points[1], needed(each.people_needed)]);
-	const heads = ["Question", "Answers", "95 % interval", "At worst", "People for ± 2 points"];
+	const rows = errors.map((each) => [each.question, count(each.answers), each.interval, each.worst, needed(each.people_needed)]);
+	const heads = ["Question", "Answers", "Widest 95 % interval", "At the worst shares", "People for ± 2 pp (percentage points)"];
 	const advice = errors.flatMap(({ question, advice: words }) => words.map((each) => `${question}: ${each}`));
 	byId("errors").replaceChildren(...(none ? [make("p", { className: "muted" }, none)] : [table(heads, rows)]), ...lines(advice, "muted small"));
 	const use = make("button", { type: "button", id: "use-better" }, "Use this design");

@@ -22,7 +22,7 @@ def encode(question: Number, value: object) -> int | Fraction:
         with suppress(OverflowError, ValueError):  # an integer too large for a float, a signaling NaN
             number = float(value)
     if math.isnan(number):
-        raise AnswerError(f"value must be a number for question {question.name!r}; what came is none")
+        raise AnswerError(f"value must be a number for question {question.name!r}; this is not one")
     low, high = question.limits
     if question.outside == "clip":
         number = min(max(number, low), high)

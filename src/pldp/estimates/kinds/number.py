@@ -24,6 +24,7 @@ from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density,
 from pldp.estimates.numbers.dependence import untested_groups
 from pldp.estimates.numbers.hidden_estimate import estimate_hidden, fit_hidden
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
+from pldp.estimates.numbers.misfit import Reported
 from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import (
@@ -350,17 +351,17 @@ def _moves(fused: Fused, weights: FloatArray) -> float:
 
 def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
     """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
-    fitted = _curve(tally, question, options)
+    fitted, reports = _curve(tally, question, options)
     ranges = Ranges.of(question.name, fitted, edges)
     margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), fitted.people)
-    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)
+    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges, reports)
 
 
-def _curve(tally: Tally, question: Number, options: Options) -> Density:
-    """Return the density of the number alone."""
+def _curve(tally: Tally, question: Number, options: Options) -> tuple[Density, Fused | Reported]:
+    """Return the density of the number alone, and the reports by which any histogram can be judged."""
     if tally.survey.level_channel is not None:
         return fit_hidden(tally, question, options)
     fused = fused_of(tally, question.name)
     if options.pool == "size" and len(fused.sources) > 1:
-        return pool_by_size(fused)
-    return fit_density(fused)
+        return pool_by_size(fused), fused
+    return fit_density(fused), fused

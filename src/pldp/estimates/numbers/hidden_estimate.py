@@ -96,11 +96,13 @@ def estimate_hidden(tally: Tally, question: Number, options: Options) -> Estimat
     return Estimated(shared, free, curves)
 
 
-def fit_hidden(tally: Tally, question: Number, options: Options) -> Density:
-    """Return the density of a number alone, from reports that hide their level."""
+def fit_hidden(tally: Tally, question: Number, options: Options) -> tuple[Density, HiddenMisfit]:
+    """Return the density of a number alone, from reports that hide their level, and how histograms fit these."""
     hidden = HiddenNumbers.of(tally, question, options.mix)
     _check_people(hidden)
-    return fit_density(HiddenLikelihood(hidden))
+    model = HiddenLikelihood(hidden)
+    fitted = fit_density(model)
+    return fitted, HiddenMisfit(hidden, model.levels(fitted.shares), fitted.shares)
 
 
 def _check_options(hidden: HiddenNumbers, method: str, options: Options) -> None:

@@ -107,7 +107,7 @@ class ItemGroups(Record):
         pairs = zip((channel for channel, _ in groups), every, strict=True)
         made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs if own.reports)
         if not made:
-            raise EstimateError("groups must hold at least one report, not none")
+            raise EstimateError("nothing to estimate: groups need at least one report")
         return cls.together(made, tuple(own for own in every if own.reports), pool, target)
 
     @classmethod

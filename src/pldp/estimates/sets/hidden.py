@@ -100,7 +100,7 @@ class HiddenBaskets(Record):
         levels = tuple(arrays(channel) for channel in self.channels)
         shown = [label for label, count in enumerate(self.mix.counts.tolist()) if count]
         if not shown:
-            raise EstimateError("groups must hold at least one report, not none")
+            raise EstimateError("nothing to estimate: groups need at least one report")
         columns = tuple(self._columns(label) for label in shown)
         made = tuple(
             _LabelGroup(self.channels[0], own.reports, levels[0].mixed(levels, self.mix.posterior[label]))

@@ -71,7 +71,7 @@ PLAIN_RATES = Rates(0.5, "each", 0.5)
 
 @dataclass(frozen=True, repr=False)
 class Rule(Brief):
-    """Whoever has the antecedent has the consequent with this confidence.
+    """People who have the antecedent have the consequent with this confidence.
 
     Confidence is the support of both together over that of the antecedent, lift is confidence over the support of the
     consequent; both with standard errors (delta method).

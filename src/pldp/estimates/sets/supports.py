@@ -145,7 +145,7 @@ def supports(
     places = item_places(items)
     wanted = [_places(one, places) for one in sets]
     if not wanted:
-        raise EstimateError("sets must hold at least one set of items, not none")
+        raise EstimateError("nothing to count: sets must name at least one set of items")
     return _supports(together, items, wanted, HOPELESS)
 
 

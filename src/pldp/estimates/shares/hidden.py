@@ -54,7 +54,7 @@ class HiddenReports(Record):
         groups = tuple(group(channel, count) for channel, count in zip(channels, counts, strict=True))
         hidden = cls(tuple(channels), mix, groups)
         if hidden.reports == 0:
-            raise EstimateError("hidden levels need at least one report, not none")
+            raise EstimateError("nothing to estimate: hidden levels need at least one report")
         return hidden
 
     @property

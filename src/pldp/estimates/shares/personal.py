@@ -55,7 +55,7 @@ def personal_frequencies(
     reported = np.asarray(outputs)
     people = len(reported)
     if people == 0:
-        raise EstimateError("outputs must hold at least one report, not none")
+        raise EstimateError("nothing to estimate: outputs need at least one report")
     reports = _Reports.of(personal_arrays(mechanism, len(labels)).fitted_to_outputs(reported), reported, epsilon)
     rough = reports.every(-(-people // FIRST_ROUND)).first_round()
     shares, error, manipulation = reports.estimate(rough)

@@ -10,7 +10,14 @@ from typing import Final
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.agreement import shifts, stricter_half, values_to_test, vector_test
+from pldp.estimates.agreement import (
+    cumulants_of_counts,
+    null_shares,
+    shifts,
+    stricter_half,
+    values_to_test,
+    vector_test,
+)
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group
@@ -97,17 +104,22 @@ def homogeneity_test(pooled: Pooled) -> Homogeneity | None:
     # Pooled by precision: differences between groups are then independent of what chooses the tested values.
     if pooled.pool != "precision" or len(tested) < len(pooled.groups):
         pooled = Pooled.of(tested, "precision")
-    feasible = norm_sub(pooled.shares)
-    chosen = values_to_test(pooled.shares, np.sqrt(pooled.variance()))
+    errors = np.sqrt(pooled.variance())
+    chosen = values_to_test(pooled.shares, errors)
+    assumed = null_shares(pooled.shares, errors, chosen)
+    pairs = list(zip(tested, pooled.decoders, strict=True))
     precisions = [
-        np.asarray(each.reports * np.linalg.inv(decoder.covariance(feasible, chosen)))
-        for each, decoder in zip(tested, pooled.decoders, strict=True)
+        np.asarray(each.reports * np.linalg.inv(decoder.covariance(assumed, chosen))) for each, decoder in pairs
     ]
     stricter = stricter_half(
         [each.arrays.mean_variance for each in tested], np.array([each.reports for each in tested])
     )
     possible = add_reports(pooled.shares, sum(each.reports for each in tested))
-    return vector_test(precisions, [own[chosen] for own in pooled.own_shares], stricter, shifts(possible, chosen))
+    variances = np.array([decoder.variance(assumed)[chosen] / each.reports for each, decoder in pairs])
+    chances = np.array([each.arrays.expected_support(assumed)[chosen] for each in tested])
+    cumulants = cumulants_of_counts(variances, np.array([float(each.reports) for each in tested]), chances)
+    own = [shares[chosen] for shares in pooled.own_shares]
+    return vector_test(precisions, own, stricter, shifts(possible, chosen), cumulants)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ class GroupShares(GroupReports):
 
 
 class Evidence(ABC):
-    """The reports behind shares, as plain data: what is computed only if somebody asks for it."""
+    """The reports behind shares, as plain data: what is computed only on request."""
 
     @abstractmethod
     def covariance(self) -> FloatArray:

@@ -117,7 +117,7 @@ def maximum_likelihood(
     """
     used = [each for each in groups if each.reports > 0]
     if not used:
-        raise EstimateError("maximum likelihood needs at least one report, not none")
+        raise EstimateError("nothing to fit: maximum likelihood needs at least one report")
     return maximise(_KnownChannels(used), _start(used), gap, most_steps, progress)
 
 

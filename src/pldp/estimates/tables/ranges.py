@@ -27,8 +27,10 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.numbers.density import Density
+from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.tables.axes import Axis, ExclusiveAxis, _of_one_mark
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, output_groups
+from pldp.records import Record
 
 PARTS: Final = 4
 """Ranges of equal width where nobody names others."""
@@ -104,6 +106,23 @@ class Ranges:
         """Return hat functions at so many knots of equal distance, knots × buckets."""
         places = (np.arange(len(self.shares)) + 0.5) / len(self.shares)
         return np.array([np.interp(places, np.linspace(0, 1, knots), unit) for unit in np.eye(knots)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeReach(Record):
+    """Where the share of every range can be, whatever the distribution of the number is.
+
+    The fitted distribution is smooth: an atom beside an edge it spreads over both ranges, by more than its errors say.
+    """
+
+    profile: Profile
+    edges: tuple[float, ...]
+
+    def ends(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the largest share of every range."""
+        found = [self.profile.range(low, high, confidence) for low, high in pairwise(self.edges)]
+        low, high = np.array(found).T
+        return low, high
 
 
 class RangeAxis(ExclusiveAxis):

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from pldp.errors import EstimateError
+from pldp.estimates.numbers.misfit import Reported
+from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.result import Homogeneity, Note
 from pldp.estimates.tables.axes import Axis
-from pldp.estimates.tables.ranges import RangeAxis, Ranges, range_axes
+from pldp.estimates.tables.ranges import RangeAxis, RangeReach, Ranges, range_axes
 from pldp.mechanisms.arrays import FloatArray, NumberArrays
 from pldp.records import Record
+from pldp.tallies import Fused
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,9 +51,17 @@ class Side(ABC):
         """Return the axis of each level, given how many noiseless reports those of each level are about worth."""
 
     def assumptions(self, axes: Sequence[Axis]) -> tuple[str, ...]:
-        """Return what must hold for its shares to be unbiased."""
+        """Return what its shares assume to be unbiased."""
         del axes
         return ()
+
+    def reach(self, *, apart: bool) -> RangeReach | None:
+        """Return where its shares can be, if that is farther than their errors say.
+
+        With `apart` people of every level may have a distribution of their own.
+        """
+        del apart
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +81,10 @@ class NumberSide(Side):
 
     forms: Sequence[NumberArrays]
     ranges: Ranges
+    reports: Fused | Reported
+
+    def reach(self, *, apart: bool) -> RangeReach:
+        return RangeReach(Profile(self.reports, apart=apart), tuple(self.ranges.edges.tolist()))
 
     def axes(self, reports: Sequence[float]) -> Sequence[Axis]:
         return range_axes(self.forms, self.ranges, reports)

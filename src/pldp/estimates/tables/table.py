@@ -9,13 +9,15 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.estimates.consistency import nearest_tables, with_margins
 from pldp.estimates.frames import make_frame
 from pldp.estimates.picture import plot_table
-from pldp.estimates.result import PersonWeights, Result, check_confidence
+from pldp.estimates.result import Interval, PersonWeights, Result, check_confidence
 from pldp.estimates.tables.association import Association, Spread
 from pldp.estimates.tables.groups import inner
+from pldp.estimates.tables.ranges import RangeReach
 from pldp.estimates.tables.sides import Margin
 from pldp.mechanisms.arrays import FloatArray
 
@@ -28,6 +30,9 @@ class Table(Result):
     of a number. `margins` are the questions on their own; `reports` those that answer all of them; `people` are those
     of each combination of levels with the weight of one of them, where levels show. `decoded` are the shares with one
     more place on every axis, for everybody: the shares of fewer questions.
+
+    With a number, intervals reach to wherever the share of its range can be (`reaches`), whatever its distribution is,
+    and are conservative; with `smooth` they are those of its smooth curve.
     """
 
     kind: ClassVar[str] = "table"
@@ -36,6 +41,7 @@ class Table(Result):
     decoded: FloatArray
     people: PersonWeights | None
     spreads: Mapping[tuple[str, ...], Spread] = field(default_factory=dict)
+    reaches: tuple[RangeReach | None, ...] = ()
 
     @property
     def shares(self) -> FloatArray:
@@ -55,6 +61,42 @@ class Table(Result):
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person."""
         return self.people
+
+    @property
+    def conservative(self) -> npt.NDArray[np.bool_]:
+        """Whether few reports speak for a combination, or a number is one of the questions."""
+        return self.rare_rows() | any(self.reaches)
+
+    def interval(
+        self, confidence: float | None = None, *, simultaneous: bool = False, smooth: bool = False
+    ) -> Interval:
+        """Return intervals for each share; those of a number's ranges hold whatever its distribution is.
+
+        A cell's share is that of its range times how often people of the range have the other answers. The interval
+        reaches as far as the errors of both: to the ends of where the share of the range can be, and from there as many
+        standard errors as any other interval.
+        """
+        found = super().interval(confidence, simultaneous=simultaneous)
+        if smooth or not any(self.reaches):
+            return found
+        wanted = self._confidence(confidence)
+        allowed = self.fit_confidence(1 - (1 - wanted) / (self.estimates.size if simultaneous else 1))
+        low, high = (np.asarray(each, np.float64).reshape(self.shares.shape) for each in found)
+        for place, reach in enumerate(self.reaches):
+            if reach is not None:
+                below, above = self._moves(place, reach, allowed)
+                low, high = low - below, high + above
+        return Interval(low.reshape(found.low.shape), high.reshape(found.high.shape))
+
+    def _moves(self, place: int, reach: RangeReach, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """Return by how much every cell can be smaller and larger if the shares of the ranges are at their ends."""
+        alone = tuple(slice(None, -1) if axis == place else -1 for axis in range(self.decoded.ndim))
+        shares = self.decoded[alone]
+        others = np.clip(inner(np.take(self.decoded, -1, axis=place)), 0, 1)
+        low, high = reach.ends(confidence)
+        ends = (np.maximum(shares - low, 0), np.maximum(high - shares, 0))
+        below, above = (np.moveaxis(np.multiply.outer(each, others), 0, place) for each in ends)
+        return below, above
 
     def association(self, confidence: float | None = None) -> list[Association]:
         """Return Cramér's V of two questions with its interval, or that of every item where one is a set.
@@ -79,6 +121,11 @@ class Table(Result):
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows with the consistent share beside each."""
         rows, consistent = super().records(confidence), self._consistent.ravel().tolist()
+        if any(self.reaches):
+            smooth = self.interval(confidence, smooth=True)
+            ends = zip(np.ravel(smooth.low).tolist(), np.ravel(smooth.high).tolist(), strict=True)
+            about = ({"conservative": True, "smooth_low": low, "smooth_high": high} for low, high in ends)
+            rows = [{**row, **more} for row, more in zip(rows, about, strict=True)]
         return [{**row, "consistent": share} for row, share in zip(rows, consistent, strict=True)]
 
     def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:

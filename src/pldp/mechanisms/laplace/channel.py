@@ -35,7 +35,7 @@ class DiscreteLaplace(LaplaceNoise):
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the channel whose true ε is at most the given one."""
-        return cls.fitted(size, micro_epsilon, lambda decay, peak: cls(size, decay, peak), range(54))
+        return cls.fitted(size, micro_epsilon, lambda decay, peak: cls(size, decay, peak), 0)
 
     @property
     def micro_epsilon(self) -> Micro:

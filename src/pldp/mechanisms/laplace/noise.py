@@ -1,6 +1,6 @@
 """What all channels with Laplace noise on a grid share: the weights of the noise, and what an output counts."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -29,24 +29,31 @@ class LaplaceNoise(NumberChannel):
             raise EpsilonError("weights must satisfy 0 < decay < 2^53 and an even peak that leaves both tails a weight")
 
     @classmethod
-    def fitted(cls, size: int, micro_epsilon: int, make: Callable[[int, int], Self], shrinks: Iterable[int]) -> Self:
-        """Return the first channel whose true ε is at most the given one; rounded weights cost a little of the peak.
+    def fitted(cls, size: int, micro_epsilon: int, make: Callable[[int, int], Self], least: int) -> Self:
+        """Return the channel of the largest peak whose true ε is at most the given one: rounding costs some of it.
 
-        `make` takes decay and peak; the peak gives way by 2^shrink/2⁵³ of itself.
+        `make` takes decay and peak; the peak gives way by 2^shrink/2⁵³ of itself, `least` being the first shrink to
+        try. With the peak every weight falls and the last tail grows. Since the decay is rounded up, weights of noise
+        keep ε by themselves; so the ratios of the tails decide, which fall with it, and bisection finds the largest.
         """
         alpha = 1 / Fraction(exp_micro(micro_epsilon, size - 1))
         decay = -int(-alpha * TOTAL // 1)
         ideal = int(TOTAL * (1 - alpha) / (1 + alpha))
-        for shrink in shrinks:
-            peak = (ideal - (ideal >> (53 - shrink))) // 2 * 2
+        built: dict[int, Self] = {}
+
+        def keeps(shrink: int) -> bool:
             try:
-                built = make(decay, peak)
+                built[shrink] = make(decay, (ideal - (ideal >> (53 - shrink))) // 2 * 2)
             except EpsilonError:
-                continue
-            if built.micro_epsilon <= micro_epsilon:
-                return built
-        text = f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets"
-        raise EpsilonError(f"{text}: integer weights cannot keep it")
+                return False
+            return built[shrink].micro_epsilon <= micro_epsilon
+
+        shrinks = range(least, 53)
+        place = bisect_left(shrinks, 1, key=keeps)
+        if place == len(shrinks):
+            text = f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets"
+            raise EpsilonError(f"{text}: integer weights cannot keep it")
+        return built[shrinks[place]]
 
     @property
     def margin(self) -> int:
@@ -61,9 +68,11 @@ class LaplaceNoise(NumberChannel):
     @cached_property
     def noise(self) -> list[int]:
         """Weights of noise 0 … farthest−1 (to one side)."""
-        weights = [self.peak]
+        weight, less = self.peak, -self.decay
+        weights = [weight]
         for _ in range(self.farthest - 1):
-            weights.append(-(-weights[-1] * self.decay // TOTAL))
+            weight = -(weight * less >> 53)
+            weights.append(weight)
         return weights
 
     @cached_property

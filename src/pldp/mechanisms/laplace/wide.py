@@ -60,8 +60,8 @@ class WideLaplace(LaplaceNoise):
         """Build the channel (with so many buckets beyond each bound) whose true ε is at most the given one."""
         far = _far_enough(size, micro_epsilon) if beyond is None else beyond
         # Every weight is rounded up, which the tails must make up for: the peak gives way by about as much.
-        shrinks = range((size + far).bit_length() - 1, 54)
-        return cls.fitted(size, micro_epsilon, lambda decay, peak: cls(size, far, decay, peak), shrinks)
+        least = (size + far).bit_length() - 1
+        return cls.fitted(size, micro_epsilon, lambda decay, peak: cls(size, far, decay, peak), least)
 
     @cached_property
     def form(self) -> Integers:

@@ -31,7 +31,7 @@ class _Weighted(CategoricalChannel):
         if len(self.other_weights) != self.size or min(self.other_weights) < 0:
             raise EpsilonError(f"other_weights must be {self.size} integers, none negative")
         if not any(self.other_weights):
-            raise EpsilonError("budgets must protect at least one value, not none: every report would be the truth")
+            raise EpsilonError("budgets must protect at least one value: otherwise every report would be the truth")
 
     @cached_property
     def _extremes(self) -> Sequence[int]:
@@ -148,7 +148,7 @@ class ItemResponse(_Weighted, SupportChannel):
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or one drawn by weight, from seven random bytes.
 
-        The table is searched in any case, and by the random number only: time does not depend on the value. Whoever
+        The table is searched in any case, and by the random number only: time does not depend on the value. Anyone who
         can see which entries of the table are read (caches, not response times) learns whether the report was drawn.
         """
         number = draw_53_bits(random)

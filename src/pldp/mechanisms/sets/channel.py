@@ -285,7 +285,7 @@ def item_places(items: Sequence[str]) -> dict[str, int]:
     """Return the place of each item; refuse an empty list and names that occur twice."""
     places = {name: place for place, name in enumerate(items)}
     if not places:
-        raise AnswerError("items must name at least one item, not none")
+        raise AnswerError("items must name at least one item; the list is empty")
     if len(places) < len(items):
         twice = next(name for name, count in Counter(items).items() if count > 1)
         raise AnswerError(f"items must be named once each; {twice!r} is there twice")

@@ -8,7 +8,6 @@ Reference: Boyd, Vandenberghe, "Convex Optimization" (2004), chapter 11.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Final, NamedTuple
 
 TOLERANCE: Final = 1e-10
@@ -21,36 +20,56 @@ Vector = list[float]
 Matrix = list[Vector]
 
 
-class Part(NamedTuple):
-    """A function at a point: its value, gradient and, unless it is linear, its matrix of second derivatives."""
+class Goal(NamedTuple):
+    """What is minimised, at a point: its value, gradient and, unless it is linear, its matrix of second derivatives."""
 
     value: float
     gradient: Vector
     hessian: Matrix | None = None
 
 
+class Linear(NamedTuple):
+    """A linear function at a point: its value, and the slopes that are not 0 by their places."""
+
+    value: float
+    slopes: dict[int, float]
+
+    def add_barrier(self, gradient: Vector, hessian: Matrix) -> None:
+        """Add the derivatives of −ln(function): most functions depend on two numbers."""
+        square = self.value**2
+        for i, one in self.slopes.items():
+            gradient[i] -= one / self.value
+            row = hessian[i]
+            for j, two in self.slopes.items():
+                row[j] += one * two / square
+
+
 class Lazy:
-    """The same, with derivatives that are computed when they are asked for: most trial points need the value only."""
+    """A function whose derivatives are computed when they are asked for: most trial points need the value only.
 
-    def __init__(self, value: float, derive: Callable[[], tuple[Vector, Matrix | None]]) -> None:
-        self.value, self._derive = value, derive
+    `derive` gives first and second derivatives at the places named, or at all.
+    """
 
-    @cached_property
-    def _derivatives(self) -> tuple[Vector, Matrix | None]:
-        return self._derive()
+    def __init__(
+        self, value: float, derive: Callable[[], tuple[Vector, Matrix]], places: Sequence[int] | None = None
+    ) -> None:
+        self.value, self._derive, self._places = value, derive, places
 
-    @property
-    def gradient(self) -> Vector:
-        """The first derivatives."""
-        return self._derivatives[0]
+    def add_barrier(self, gradient: Vector, hessian: Matrix) -> None:
+        """Add the derivatives of −ln(function)."""
+        slopes, bends = self._derive()
+        places = self._places or range(len(slopes))
+        value, square = self.value, self.value**2
+        for i, one, bent in zip(places, slopes, bends, strict=True):
+            gradient[i] -= one / value
+            row = hessian[i]
+            for j, two, bend in zip(places, slopes, bent, strict=True):
+                row[j] = row[j] + one * two / square - bend / value
 
-    @property
-    def hessian(self) -> Matrix | None:
-        """The second derivatives, unless the function is linear."""
-        return self._derivatives[1]
 
+Positive = Linear | Lazy
 
-Parts = tuple[Part, Sequence[Part | Lazy]]
+Parts = tuple[Goal, Sequence[Positive]]
 
 Problem = Callable[[Vector], Parts]
 """At a point: what to minimise, and what must stay positive."""
@@ -64,7 +83,7 @@ def zeros(size: int) -> Matrix:
 def minimise(problem: Problem, point: Vector) -> Vector:
     """Return the minimum, starting from a point where all parts that must stay positive are.
 
-    >>> square = lambda x: (Part((x[0] - 3) ** 2, [2 * (x[0] - 3)], [[2.0]]), [Part(1 - x[0], [-1.0])])
+    >>> square = lambda x: (Goal((x[0] - 3) ** 2, [2 * (x[0] - 3)], [[2.0]]), [Linear(1 - x[0], {0: -1.0})])
     >>> round(minimise(square, [0.0])[0], 6)                    # the least (x−3)² with x ≤ 1
     1.0
     """
@@ -90,7 +109,7 @@ def _newton_step(problem: Problem, point: Vector, here: Parts, strength: float) 
     gradient = [strength * slope for slope in goal.gradient]
     hessian = [[strength * bend for bend in row] for row in goal.hessian] if goal.hessian else zeros(size)
     for part in positive:
-        _add_barrier(part, gradient, hessian)
+        part.add_barrier(gradient, hessian)
     downhill, ridge = [-slope for slope in gradient], 0.0
     while (step := _cholesky_solve(hessian, downhill, ridge)) is None:  # add to the diagonal until it is positive
         ridge = max(10 * ridge, 1e-12)
@@ -106,19 +125,7 @@ def _newton_step(problem: Problem, point: Vector, here: Parts, strength: float) 
     return point, here, 0.0
 
 
-def _add_barrier(part: Part | Lazy, gradient: Vector, hessian: Matrix) -> None:
-    """Add the derivatives of −ln(part), skipping zeros: most parts depend on two numbers."""
-    value, slopes, bends = part.value, part.gradient, part.hessian
-    used = [place for place, slope in enumerate(slopes) if slope]
-    for i in used:
-        gradient[i] -= slopes[i] / value
-        for j in used:
-            hessian[i][j] += slopes[i] * slopes[j] / value**2
-            if bends is not None:
-                hessian[i][j] -= bends[i][j] / value
-
-
-def _barrier(goal: Part, positive: Sequence[Part | Lazy], strength: float) -> float:
+def _barrier(goal: Goal, positive: Sequence[Positive], strength: float) -> float:
     if any(not part.value > 0 for part in positive):
         return math.inf
     return strength * goal.value - sum(math.log(part.value) for part in positive)

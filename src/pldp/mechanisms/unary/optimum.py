@@ -27,7 +27,7 @@ from functools import cache, partial
 from typing import Final, Literal
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.unary.barrier import Lazy, Matrix, Part, Problem, Vector, minimise, zeros
+from pldp.mechanisms.unary.barrier import Goal, Lazy, Linear, Matrix, Positive, Problem, Vector, minimise, zeros
 
 Model = Literal["opt0", "opt1", "opt2"]
 """The three problems by their published names."""
@@ -83,7 +83,7 @@ def _free(bounds: Matrix, values: Sequence[int]) -> Problem:
     size = len(values)
     length = 2 * size + 1
 
-    def problem(point: Vector) -> tuple[Part, list[Lazy]]:
+    def problem(point: Vector) -> tuple[Goal, list[Positive]]:
         inverse = [_inverse(point[i]) for i in range(2 * size)]
         total = 0.0
         for i, count in enumerate(values):
@@ -116,35 +116,34 @@ def _free(bounds: Matrix, values: Sequence[int]) -> Problem:
             return above, curved
 
         errors = [total + inverse[size + i][0] - inverse[i][0] for i in range(size)]
-        positive = [Lazy(point[-1] - math.log(error), partial(derive, i, error)) for i, error in enumerate(errors)]
+        positive: list[Positive] = [
+            Lazy(point[-1] - math.log(error), partial(derive, i, error)) for i, error in enumerate(errors)
+        ]
         for i in range(size):
-            positive += [_half(point, i, size + i, length), _half(point, size + i, i, length)]
+            positive += [_half(point, i, size + i), _half(point, size + i, i)]
             for j in range(size):
                 positive.append(_below(point, bounds[i][j], {i: 1.0, size + j: 1.0}))
         goal = [0.0] * length
         goal[-1] = 1.0
-        return Part(point[-1], goal), positive
+        return Goal(point[-1], goal), positive
 
     return problem
 
 
-def _half(point: Vector, minus: int, plus: int, length: int) -> Lazy:
+def _half(point: Vector, minus: int, plus: int) -> Lazy:
     """e^{x_plus} + e^{−x_minus} − 2: positive if a > 1/2 (of u, v) or b < 1/2 (of v, u)."""
 
     def derive() -> tuple[Vector, Matrix]:
         high, low = math.exp(point[plus]), math.exp(-point[minus])
-        gradient, hessian = [0.0] * length, zeros(length)
-        gradient[plus], gradient[minus] = high, -low
-        hessian[plus][plus], hessian[minus][minus] = high, low
-        return gradient, hessian
+        return [high, -low], [[high, 0.0], [0.0, low]]
 
-    return Lazy(math.expm1(point[plus]) + math.expm1(-point[minus]), derive)
+    return Lazy(math.expm1(point[plus]) + math.expm1(-point[minus]), derive, (plus, minus))
 
 
 def _symmetric(bounds: Matrix, values: Sequence[int]) -> Problem:
     """opt1: minimise ln Σ α U(1+U) with τ_i + τ_j ≤ r_ij; the point is τ."""
 
-    def problem(point: Vector) -> tuple[Part, list[Lazy]]:
+    def problem(point: Vector) -> tuple[Goal, list[Positive]]:
         terms = []
         for count, x in zip(values, point, strict=True):
             u0, u1, u2 = _inverse(x)
@@ -159,7 +158,7 @@ def _symmetric(bounds: Matrix, values: Sequence[int]) -> Problem:
 def _one_half(bounds: Matrix, values: Sequence[int]) -> Problem:
     """opt2: minimise ln Σ α/s² with e^r s_i + s_j ≤ (e^r − 1)/2; the point is s."""
 
-    def problem(point: Vector) -> tuple[Part, list[Lazy]]:
+    def problem(point: Vector) -> tuple[Goal, list[Positive]]:
         terms = [(n / s**2, -2 * n / s**3, 6 * n / s**4) for n, s in zip(values, point, strict=True)]
         sums = []
         for i, row in enumerate(bounds):
@@ -179,27 +178,21 @@ def _inverse(x: float) -> tuple[float, float, float]:
     return value, first, -first * (1 + 2 * value)
 
 
-def _logarithm_of_sum(terms: Sequence[tuple[float, float, float]]) -> Part:
+def _logarithm_of_sum(terms: Sequence[tuple[float, float, float]]) -> Goal:
     """ln Σ_i h_i(x_i) from value, slope and bend of every h_i."""
     total = sum(term[0] for term in terms)
     slopes = [term[1] / total for term in terms]
     hessian = [[-one * two for two in slopes] for one in slopes]
     for i, term in enumerate(terms):
         hessian[i][i] += term[2] / total
-    return Part(math.log(total), slopes, hessian)
+    return Goal(math.log(total), slopes, hessian)
 
 
-def _below(point: Vector, bound: float, weights: dict[int, float]) -> Lazy:
+def _below(point: Vector, bound: float, weights: dict[int, float]) -> Linear:
     """bound − Σ weight·x."""
-
-    def derive() -> tuple[Vector, None]:
-        gradient = [0.0] * len(point)
-        for place, weight in weights.items():
-            gradient[place] = -weight
-        return gradient, None
-
-    return Lazy(bound - sum(weight * point[place] for place, weight in weights.items()), derive)
+    sum_of_weighted = sum(weight * point[place] for place, weight in weights.items())
+    return Linear(bound - sum_of_weighted, {place: -weight for place, weight in weights.items()})
 
 
-def _above_zero(point: Vector) -> list[Lazy]:
+def _above_zero(point: Vector) -> list[Linear]:
     return [_below(point, 0.0, {place: -1.0}) for place in range(len(point))]

@@ -84,7 +84,7 @@ def identity_error(truth: Collection[frozenset[str]], found: Collection[frozense
     IdentityError(theta_minus=50.0, theta_plus=50.0)
     """
     if not truth:
-        raise EstimateError("truth must hold at least one frequent set, not none")
+        raise EstimateError("nothing to compare: truth needs at least one frequent set")
     true, seen = set(truth), set(found)
     return IdentityError(100 * len(true - seen) / len(true), 100 * len(seen - true) / len(true))
 

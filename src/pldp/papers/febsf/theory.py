@@ -88,5 +88,5 @@ def bias_of_theorem_5_1(setting: Setting) -> float:
 
 
 def report_leak(setting: Setting) -> float:
-    """Return ε of what the data part of a report tells about its level to somebody who knows the value."""
+    """Return ε of what the data part of a report tells about its level to an observer who knows the value."""
     return level_leak(list(setting.channels)) / 1e6

@@ -67,7 +67,7 @@ def item_channels(budgets: Budgets) -> dict[str, SupportChannel]:
     """
     places = [place for place, micro in enumerate(budgets) if micro < math.inf]
     if not places:
-        raise EstimateError("budgets must be given for at least one item, not none")
+        raise EstimateError("budgets is empty: give a budget for at least one item")
     least = int(min(budgets))
     channels: dict[str, SupportChannel] = {
         "iprr": ItemResponse.of(budgets),

@@ -16,7 +16,7 @@ from pldp.survey import Choice, Choices, Question
 Q = TypeVar("Q", bound=Question)
 
 EQUAL: Final = "equal"
-"""Shares that are all alike, where somebody asks for them."""
+"""Shares that are all alike, for callers that ask for them."""
 
 Given = Sequence[float] | Mapping[str, Any] | Literal["equal"] | None
 """Shares that a user assumes: one per label or bucket, by label, or all equal; `None` where nothing is known."""

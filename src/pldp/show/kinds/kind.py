@@ -86,7 +86,7 @@ class Kind(ABC):
         return found
 
     def table(self, result: Mapped, rows: Sequence[Mapped], title: str = "") -> Table:
-        """Return rows with estimates, errors and intervals; with the truth where somebody knows it."""
+        """Return rows with estimates, errors and intervals; with the truth where it is known."""
         write = self.writer(result, more=1)
         kept, note = largest(rows)
         extra = {name: head for name, head in _EXTRA.items() if rows and name in rows[0]}

@@ -5,7 +5,7 @@ from itertools import product
 
 from pldp.show.kinds.kind import Kind, drawn
 from pldp.show.markup import table
-from pldp.show.numbers import TOO_FEW, brief, listed
+from pldp.show.numbers import TOO_FEW, brief, count_of, listed
 from pldp.show.picture import shades
 from pldp.show.table import Mapped, Table
 
@@ -59,7 +59,10 @@ class TwoWay(Kind):
             if row.get("too_few"):
                 return TOO_FEW
             reach = None if row["low"] is None else (row["high"] - row["low"]) / 2
-            return write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
+            shown = write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
+            if row.get("smooth_low") is None:
+                return shown
+            return f"{shown} (± {write.bare((row['smooth_high'] - row['smooth_low']) / 2)} if smooth)"
 
         def summed(found: Sequence[Mapped], side: int, other: int, place: int) -> str:
             """Write a sum over the values of one side; where people can have several, what the other side is alone."""
@@ -68,7 +71,7 @@ class TwoWay(Kind):
             return "" if rest else write.bare(result["margins"][other]["shares"][place])
 
         answer = "both" if len(result["questions"]) == 2 else "all of them"
-        about = f"{result['reports']:,} reports answer {answer}"
+        about = f"{count_of(result['reports'], 'report')} {'answers' if result['reports'] == 1 else 'answer'} {answer}"
         title = f"{about}; shares ± {brief(100 * result['confidence'])} % reach, in %"
         found = []
         for third, cells in _grids(result):

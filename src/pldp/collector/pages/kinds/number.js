@@ -24,6 +24,8 @@ export const says = (question, channel, output) => {
 	const [first, end] = spanOf(channel, buckets, output);
 	// Points reach from bound to bound, steps lie between their edges.
 	const [steps, last] = purpose ? [buckets - 1, end - 1] : [buckets, end];
-	const [from, to] = [first, last].map((place) => number(Number((Number(low) + (place * (high - low)) / steps).toPrecision(6))));
+	const step = (high - low) / steps;
+	const decimals = Math.max(0, -Math.floor(Math.log10(step))); // as many as tell two neighbours apart
+	const [from, to] = [first, last].map((place) => number(Number((Number(low) + place * step).toFixed(decimals))));
 	return t(from === to ? "report.near" : "report.from to", { from, to, unit: unitOf(question) && ` ${unitOf(question)}` });
 };

@@ -1,0 +1,1 @@
+"""Pictures of concepts, by what they are about."""
