@@ -55,7 +55,7 @@ browser: ## install the Chromium that pages are tested in, where that is allowed
 	fi || true; command -v chromium || echo "no Chromium: tests of pages are skipped (try: apt-get install chromium)"
 
 bundler: ## install what bundles the JavaScript device, where npm can
-	@test -e .ci/js/node_modules/rollup || npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .ci/js \
+	@test -e .ci/js/node_modules/@rollup/wasm-node || npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .ci/js \
 		|| echo "no npm, or no registry: tests of the bundle are skipped"
 
 lint: $(VENV)/lint.done ## check style, types and import directions

@@ -37,7 +37,7 @@ def bundle(folder: Path, version: str) -> dict[str, dict[str, Any]]:
 
 
 def _run(*words: str) -> None:
-    if not (TOOLS / "node_modules" / "rollup").exists():
+    if not (TOOLS / "node_modules" / "@rollup" / "wasm-node").exists():
         sys.exit("the bundler is not installed; run: npm ci --ignore-scripts --prefix .ci/js")
     node = shutil.which("node")
     if node is None:

@@ -8,7 +8,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { rollup } from "rollup";
+import { rollup } from "@rollup/wasm-node";
 import { minify } from "terser";
 
 const SOURCE = fileURLToPath(new URL("../../clients/js/src/", import.meta.url));

@@ -45,7 +45,7 @@ LATER = r'import\("(\.[^"]+)"\)'
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not (ROOT / ".ci/js/node_modules/rollup").exists() or shutil.which("node") is None:
+    if not (ROOT / ".ci/js/node_modules/@rollup/wasm-node").exists() or shutil.which("node") is None:
         reason = "the bundler is not installed; run: make bundler"
         return pytest.fail(reason) if os.environ.get("PLDP_CI") else pytest.skip(reason)
     folder = tmp_path_factory.mktemp("bundle") / "dist"
