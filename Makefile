@@ -21,7 +21,7 @@ NOT_OLDEST := tests/clients tests/project tests/survey tests/device tests/budget
 	$(foreach name,floods integrity kills ledger nginx one_writer power siege steps,tests/collector/test_$(name).py) \
 	$(wildcard tests/collector/test_*_page.py tests/design/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
 
-.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom dist bundler lint-deploy audit clean help
+.PHONY: demo test test-times test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom dist bundler lint-deploy audit clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ demo: $(VENV)/demo.done ## run the main job end to end and write demo-report.htm
 
 test: $(VENV)/test.done browser bundler ## run all tests, doctests included
 	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+test-times: $(VENV)/test.done browser bundler ## run all tests and print the CPU seconds of folders, files and tests, children included
+	PYTHONPATH=tests $(BIN)/python -m pytest -n auto --dist loadgroup -p helpers.cpu_times --cpu-times build/cpu-times.tsv
 
 test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
 	PLDP_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests

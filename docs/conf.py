@@ -23,7 +23,7 @@ author = "the pldp contributors"
 release = run_path(str(_ROOT / ".ci/version.py"))["version"]().partition("+")[0]
 
 root_doc = "docs/index"
-include_patterns = ["docs/**", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
+include_patterns = ["docs/**", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md"]
 exclude_patterns = [".*", "build", "dist", "examples", "site", "src", "tests", "benchmarks/results"]
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 

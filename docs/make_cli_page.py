@@ -27,8 +27,8 @@ This page is made from `--help` by `docs/make_cli_page.py`.
 
 ## From a survey to shares
 
-Made-up people stand in for devices. The survey travels inside the Parquet file and inside the tally, so only the first
-two commands name it.
+Simulated people stand in for devices. The survey travels inside the Parquet file and inside the tally, so only the
+first two commands name it.
 
 ```console
 $ pldp survey check examples/commute.toml

@@ -108,5 +108,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput") or not workers:
         config.pluginmanager.register(Times(path), "pldp-cpu-times")
     if not hasattr(config, "workerinput"):
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("", encoding="utf-8")
         config.pluginmanager.register(Summary(path), "pldp-cpu-times-summary")

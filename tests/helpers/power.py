@@ -3,7 +3,7 @@
 Two bounds of the power, each with a confidence of 95 %. By counting: 59 of 59 rounds show .95. By *margins*, for fewer
 rounds: the margin of a round is the signed root of the deviance of its best event less the root at which it refutes;
 that is close to normal, and the noncentral t distribution bounds the chance that it is positive. The number of rounds
-of a leak is fixed beforehand: whoever stops at a good moment has less confidence than that. What comes out stands in
+of a leak is fixed beforehand: stopping at a good moment gives less confidence than that. What comes out stands in
 `docs/research/audit-power.md`, and a leak that is played again takes the place of its row.
 """
 

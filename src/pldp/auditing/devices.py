@@ -18,8 +18,8 @@ from pldp.errors import AuditError
 from pldp.survey import Question, Survey
 
 SCRIPT: Final = Path("vectors") / "audit.js"  # runs the device in the folder of the JavaScript client
-START_SECONDS: Final = 60.0
-SECONDS_PER_REPORT: Final = 0.05
+START_SECONDS: Final = 300.0
+SECONDS_PER_REPORT: Final = 0.2
 """Time that the process may take before it is taken for one that never returns."""
 CHUNK: Final = 2_000  # people whom one request to the JavaScript device is about
 _LEAST_ID: Final = 16

@@ -1,4 +1,4 @@
-"""`pldp simulate`: reports of made-up people, for trials and load."""
+"""`pldp simulate`: reports of simulated people, for trials and load."""
 
 import argparse
 import os
