@@ -15,8 +15,8 @@ cd "$(dirname "$0")/.."
 
 # Install a list into the environment of an interpreter, with the pip of the folder. Compiling is left for later: pip uses one core.
 install() {
-    "$prefix/bin/python" -m pip --python "$1" --disable-pip-version-check --no-cache-dir install --quiet --no-compile \
-        --only-binary :all: --require-hashes --requirement "$2"
+    "$prefix/bin/python" -m pip --python "$1" --disable-pip-version-check install --only-binary :all: --require-hashes \
+        --quiet --no-cache-dir --no-compile --requirement "$2"
 }
 
 case $step in
