@@ -117,7 +117,7 @@ def declared(tmp_path: Path) -> Path:
 def test_the_command_says_first_what_must_hold(declared: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["shuffle", str(declared)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("What must hold")
+    assert shown.startswith("Assumptions")
     assert shown.index("trusted shuffler") < shown.index("at most")
     assert main(["shuffle", str(declared), "--people", "500", "--json", "-"]) == 0
     content = json.loads(capsys.readouterr().out)

@@ -161,5 +161,7 @@ def test_a_survey_shows_itself_in_at_most_five_lines() -> None:
 def test_a_notebook_shows_the_questions_and_escapes_their_names() -> None:
     shown = Survey.read(document({**CHOICE, "name": "<b>mode"}, NUMBER, title="a & b"))._repr_html_()
     assert "<h2>a &amp; b</h2>" in shown
-    assert ">&lt;b&gt;mode</th><td>choice</td><td>3 labels</td><td>strict (ε = 0.1), open (ε = 2.5)</td>" in shown
+    assert (
+        ">&lt;b&gt;mode</th><td></td><td>choice</td><td>3 labels</td><td>strict (ε = 0.1), open (ε = 2.5)</td>" in shown
+    )
     assert shown.count("<tr>") == 3
