@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag, null_space
 
 from helpers.claims import runs
 from helpers.samples import hidden_counts
@@ -20,9 +21,9 @@ from pldp import Survey, estimate, plan, tally
 from pldp.estimates import baskets_of, frequencies, mean, supports
 from pldp.estimates.numbers.hidden import HiddenNumbers
 from pldp.estimates.numbers.hidden_means import HiddenMoments
-from pldp.mechanisms import names
+from pldp.mechanisms import CategoricalChannel, names
 from pldp.simulate import Population, simulate_reports
-from pldp.survey import loads
+from pldp.survey import Choice, loads
 from pldp.tallies import Tally, fused_of
 
 SKEWED = [0.7, 0.1, 0.05, 0.04, 0.03, 0.02, *[0.01] * 6]
@@ -181,3 +182,27 @@ def test_planned_errors_are_those_of_simulation_at_skewed_shares(name: str) -> N
 @pytest.mark.parametrize("name", [name for name in CASES if name not in UNMOVED])
 def test_a_plan_for_equal_shares_fails_there(name: str) -> None:
     assert not agree(compare(name, "equal"))
+
+
+@pytest.mark.parametrize("name", ["hidden levels, integers", "hidden levels, budgets per value"])
+def test_planned_errors_of_hidden_levels_are_those_of_the_exact_information(name: str) -> None:
+    """Σ ∇P∇Pᵀ/P over all labels and outputs, inverted along both simplices: rare outputs count fully."""
+    survey, shares = CASES[name].survey, np.array(CASES[name].shares)
+    question, label = survey.question("q"), survey.level_channel
+    assert isinstance(question, Choice)
+    assert label is not None
+    matrices = [table_of(channel) for channel in question.channels]
+    told, mix = table_of(label), np.full(2, 0.5)
+    by_share = np.einsum("t,lt,tyv->lyv", mix, told, matrices).reshape(-1, len(shares))
+    by_level = np.einsum("lt,tyv,v->lyt", told, matrices, shares).reshape(-1, len(mix))
+    slopes, chances = np.concatenate([by_share, by_level], axis=1), by_share @ shares
+    information = HIDDEN_PEOPLE * slopes.T @ (slopes / chances[:, None])
+    basis = block_diag(null_space(np.ones((1, len(shares)))), null_space(np.ones((1, 2))))
+    exact = basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
+    planned = plan(survey, HIDDEN_PEOPLE, shares={"q": shares.tolist()}).questions[0]
+    np.testing.assert_allclose(planned.standard_error, np.sqrt(np.diag(exact))[: len(shares)], rtol=1e-3)
+
+
+def table_of(channel: CategoricalChannel) -> np.ndarray:
+    """Return the probability of every output given every value."""
+    return np.array([[float(channel.probability(own, v)) for v in range(channel.size)] for own in channel.outputs()])

@@ -1,5 +1,6 @@
 """Plan a choice of one label: the share of each label."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -119,7 +120,9 @@ class PlannedChoice(PlannedKind[Choice]):
             parts = (rows[labels == label] for label in range(len(mix)))
             counts: list[Counts] = [BitCounts.of_rows(part, form, patterns=True) for part in parts]
         else:
-            counts = [OutputCounts(np.ones(form.count, np.int64))] * len(own)
+            # As many as there are people: what hardly ever comes counts as half a report, not as half of a few.
+            each = math.ceil(float(reports.sum()) / form.count)
+            counts = [OutputCounts(np.full(form.count, each, np.int64))] * len(own)
         hidden = HiddenReports.of(own, label_channel, counts)
         return np.asarray(np.diag(expected_covariance(hidden, shares, mix)) * hidden.reports / reports.sum())
 
