@@ -25,20 +25,21 @@ HEAD = """# Do the intervals cover?
 
 Made by `make test-long` (`tests/estimates/test_coverage.py`, then `docs/make_coverage_page.py`); the counts are in
 `coverage.jsonl` beside this page. Every case goes from a survey file with two levels (ε and 2ε) over simulated reports
-and their tally to the result; a run covers if its 95 % interval holds the truth about the population. Runs are spread
-evenly over {people} people and ε = {epsilons}, and over the cases of a kind: at least {runs:,} for each kind and
-shape.
+and their tally to the result; a run covers if its 95 % interval contains the true value for the population. Runs are spread
+evenly over {people} people and ε = {epsilons}, and over the cases of a kind (but tables with a number, which take
+long, have fewer runs, and those of choices alone have more): at least {runs:,} for each kind and shape.
 
 A cell shows the lowest and the highest coverage, in per cent, of a row of the result (a label, an item, the mean, a
 quantile) over all runs of that case and shape. The test behind it fails where coverage is significantly below 93 %,
 or above 97 % in a row that is not marked conservative (exact binomial tests, family-wise error rate 1 %): for each
 number of people and ε, for all of them together, and for all cases of a kind together. A star marks a case some of
-whose rows are marked conservative: fitted shares beside 0, labels that few reports speak for, quantiles. Quantiles
+whose rows are marked conservative: fitted shares beside 0, labels that few reports speak for, quantiles, and ranges of
+a number in tables. Quantiles
 with shown levels are judged by the profile of the reports alone; the result also reaches to the quantile of the
 curve, so it covers at least as often.
 
-In the fused cases every person gives to each of two or three services with probability {gives}, at another level
-everywhere or, in these cases, at the same one: {faithful}.
+In the fused cases every person gives to each of two or three services with probability {gives}, at a level
+chosen anew for each service or, in these cases, at the same level for all services: {faithful}.
 
 """
 
@@ -54,7 +55,7 @@ def main() -> None:
         gives=GIVES,
         faithful="; ".join(case.name for case in FUSED_CASES if case.faithful),
     )
-    lines = [f"| case | runs a shape | {' | '.join(SHAPES)} |", f"| --- | --- |{' --- |' * len(SHAPES)}"]
+    lines = [f"| case | runs per shape | {' | '.join(SHAPES)} |", f"| --- | --- |{' --- |' * len(SHAPES)}"]
     for kind in dict.fromkeys(case.kind for case in EVERY_CASE):
         alike = [case for case in EVERY_CASE if case.kind == kind]
         lines += [_line(found, case) for case in alike] + [_pooled_line(found, kind, alike)]
