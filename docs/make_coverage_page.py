@@ -26,8 +26,8 @@ HEAD = """# Do the intervals cover?
 Made by `make test-long` (`tests/estimates/test_coverage.py`, then `docs/make_coverage_page.py`); the counts are in
 `coverage.jsonl` beside this page. Every case goes from a survey file with two levels (ε and 2ε) over simulated reports
 and their tally to the result; a run covers if its 95 % interval contains the true value for the population. Runs
-are spread evenly over {people} people and ε = {epsilons}, and over the cases of a kind (but tables with a number, which take
-long, have fewer runs, and those of choices alone have more): at least {runs:,} for each kind and shape.
+are spread evenly over {people} people and ε = {epsilons}, and over the cases of a kind (but tables with a number,
+which take long, have fewer runs, and those of choices alone have more): at least {runs:,} for each kind and shape.
 
 A cell shows the lowest and the highest coverage, in per cent, of a row of the result (a label, an item, the mean, a
 quantile) over all runs of that case and shape. The test behind it fails where coverage is significantly below 93 %,
