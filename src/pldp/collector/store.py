@@ -167,7 +167,7 @@ class Store:
         return self.add_gathered(lambda: Upload(reports, rejections, payers))
 
     def add_gathered(self, gather: Callable[[], Upload]) -> list[Outcome]:
-        """Store what `gather` returns once the transaction has begun, so that what came while others wrote is in it."""
+        """Store what `gather` returns once the transaction has begun: reports that arrived during the wait included."""
         with self._writing() as writer:
             reports, rejections, payers = gather()
             outcomes, fresh, owed = self._judge(reports, payers)
