@@ -7,7 +7,8 @@ What it has: every address that a token `read` opens, at any time, and the surve
 - *By trial.* It keeps the tally that it believes in. When an answer changes, it adds (or takes out) each report that
   the survey allows, makes the estimate itself, and looks which one gives exactly the shares, standard errors, weights
   and numbers of reports that it was shown.
-- *By counts.* Where one level alone is in a result, shares times reports are solved for the integer counts of outputs.
+- *By counts.* Where one level alone is in a result, and for each level of a comparison of levels, shares times reports
+  are solved for the integer counts of outputs.
   Then any two readings, and any three, are subtracted: few reports left over are reports found.
 - *Sizes of tiers*, from the number of the level, or from the total less the other levels.
 
@@ -61,7 +62,8 @@ class Found(NamedTuple):
 def addresses(survey: Survey) -> list[str]:
     """Every address that a reader can look at."""
     exports = [f"/v1/estimates/{question.name}.{kind}" for question in survey.questions for kind in FORMATS]
-    return ["/v1/overview", "/v1/rounds", "/v1/round", "/metrics", *exports]
+    levels = [f"/v1/groups/{question.name}.json" for question in survey.questions]
+    return ["/v1/overview", "/v1/rounds", "/v1/round", "/metrics", *exports, *levels]
 
 
 @dataclass
@@ -129,19 +131,19 @@ class Adversary:
             view = json.loads(shown[f"/v1/estimates/{question}.json"])
             groups = [group for group in view.get("groups", []) if group["reports"]]
             if len(groups) == 1:
-                place = [level.name for level in self.survey.question(question).levels].index(groups[0]["level"])
-                channel = self.survey.question(question).channels[place]
-                exact = groups[0]["reports"] * np.array([row["estimate"] for row in view["rows"]]) @ _rows(channel)
-                if np.abs(exact - exact.round()).max() < 1e-3:
-                    solved.append(exact.round().astype(int))
+                solved += self._solve(question, groups[0]["level"], view)
         return solved
 
-    def few_apart(self, question: str) -> int:
-        """Return how many combinations of two or three readings differ by few reports, but not by none."""
-        solved = list({counts.tobytes(): counts for counts in self.counts(question)}.values())
-        pairs = [one - two for one, two in combinations(solved, 2)]
-        threes = [one - two - three for one, two, three in combinations(solved, 3)]
-        return sum(0 < np.abs(difference).sum() <= FEW for difference in (*pairs, *threes))
+    def counts_of_level(self, question: str, level: str) -> list[Any]:
+        """Solve each comparison of levels for the outputs of one of them."""
+        views = [json.loads(shown[f"/v1/groups/{question}.json"]).get("levels", {}).get(level) for shown in self.seen]
+        return [counts for view in views if view for counts in self._solve(question, level, view)]
+
+    def _solve(self, question: str, level: str, view: Any) -> list[Any]:
+        asked = self.survey.question(question)
+        rows = _rows(asked.channels[[each.name for each in asked.levels].index(level)])
+        exact = view["reports"] * np.array([row["estimate"] for row in view["rows"]]) @ rows
+        return [exact.round().astype(int)] if np.abs(exact - exact.round()).max() < 1e-3 else []
 
     def size_of(self, question: str, level: str) -> int:
         """Return how many people the last reading gives a level, from its number or from those of the others."""
@@ -151,6 +153,14 @@ class Adversary:
         if numbers[level] is not None:
             return int(numbers[level])
         return int(overview["reports"] - sum(number or 0 for number in numbers.values()))
+
+
+def few_apart(readings: Sequence[Any]) -> int:
+    """Return how many combinations of two or three readings of counts differ by few reports, but not by none."""
+    solved = list({counts.tobytes(): counts for counts in readings}.values())
+    pairs = [one - two for one, two in combinations(solved, 2)]
+    threes = [one - two - three for one, two, three in combinations(solved, 3)]
+    return sum(0 < np.abs(difference).sum() <= FEW for difference in (*pairs, *threes))
 
 
 @cache
@@ -174,13 +184,19 @@ def watched(survey: Survey, step: int, pairs: Sequence[Pair] = ()) -> Iterator[t
 
 
 def attack(
-    step: int, *, before: int, uploads: int, withdrawals: int, labels: int = 30
+    step: int, *, before: int, uploads: int, withdrawals: int, labels: int = 30, levels: str = "a"
 ) -> tuple[Adversary, list[Found]]:
-    """Look after each of so many uploads and withdrawals, and once after those before; return what is true, too."""
+    """Look after each of so many uploads and withdrawals, and once after those before; return what is true, too.
+
+    People choose the levels, of a and b, by turns.
+    """
     values = ",".join(f'"{number}"' for number in range(labels))
     survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1,b=2}}\nquestions=[{{name="q",values=[{values}],mechanism="krr"}}]')
     chance = Random(1)  # noqa: S311 - the same reports every time
-    rows = [Packed(make_id(survey, number), bytes((1, chance.randrange(labels)))) for number in range(before + uploads)]
+    chosen = [1 + "ab".index(levels[number % len(levels)]) for number in range(before + uploads)]
+    rows = [
+        Packed(make_id(survey, number), bytes((code, chance.randrange(labels)))) for number, code in enumerate(chosen)
+    ]
     truth: list[Found] = []
     with watched(survey, step) as (store, spy):
         spy.look()
@@ -189,11 +205,11 @@ def attack(
             spy.look()
         for row in rows[before:]:
             store.add([row], {})
-            truth.append(Found("q", "a", row.row[1], came=True))
+            truth.append(Found("q", "ab"[row.row[0] - 1], row.row[1], came=True))
             spy.look()
         for row in chance.sample(rows, withdrawals):
             assert store.withdraw(receipt_of(row.id))
-            truth.append(Found("q", "a", row.row[1], came=False))
+            truth.append(Found("q", "ab"[row.row[0] - 1], row.row[1], came=False))
             spy.look()
     return spy, truth
 
@@ -205,7 +221,7 @@ def main() -> None:
         right = sum(one == two for one, two in zip(spy.found, truth, strict=False))
         sys.stdout.write(
             f"step {step}: of {len(truth)} uploads and withdrawals, {right} found by trial; "
-            f"{spy.few_apart('q')} combinations of readings differ by few reports\n"
+            f"{few_apart(spy.counts('q'))} combinations of readings differ by few reports\n"
         )
 
 
