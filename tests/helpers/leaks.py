@@ -424,10 +424,12 @@ def _slower(nanoseconds: int) -> tuple[str, str]:
 
 JAVASCRIPT_MISSED = {
     "a full leak in 1 % of reports": ScriptLeak(
-        *_sent(f"\tif (Math.random() < 0.01) report.id = `f00d0${{{_VALUE}}}` + report.id.slice(6);\n"), 20_000
+        *_sent(f"\tif (Math.random() < 0.01) report.id = `f00d0${{{_VALUE}}}` + report.id.slice(6);\n"),
+        30_000,
+        rounds=MORE_ROUNDS,
     ),
     "200 µs more when the truth is told": ScriptLeak(*_slower(200_000), 3_200, rounds=MORE_ROUNDS, timed=True),
-    "1 ms more when the truth is told": ScriptLeak(*_slower(1_000_000), 800, rounds=MORE_ROUNDS, timed=True),
+    "1 ms more when the truth is told": ScriptLeak(*_slower(1_000_000), 800, rounds=COUNTED_ROUNDS, timed=True),
     "parity of the bits of the id": ScriptLeak(*_sent(_ONES % "bits"), 500),
     "order of JSON keys": ScriptLeak(
         *_sent(f"\tif ({_VALUE}) {{ const own = report.pldp; delete report.pldp; report.pldp = own; }}\n"), 300
