@@ -76,7 +76,7 @@ def test_every_leak_is_found_with_a_power_of_95_percent(
             print(power.row, f"load {os.getloadavg()[0]:.1f}", flush=True)  # noqa: T201 - pytest -s shows it
     shown = read_rows(device)
     assert {name: (row.people, row.rounds) for name, row in shown.items()} == {
-        name: (leak.samples, leak.rounds) for name, leak in leaks.items() if name in shown or runs(0, 1)
+        name: (leak.samples, leak.rounds) for name, leak in leaks.items()
     }
     assert {name: row for name, row in shown.items() if row.least < POWER} == {}
 
