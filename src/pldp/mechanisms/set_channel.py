@@ -4,6 +4,7 @@ A budget is that of every *item*, so that what a report tells about the whole se
 *set*: then no report tells any two sets apart by more than ε, however many items they differ in.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
@@ -80,6 +81,14 @@ def planned_share(size: int, at_most: int | None) -> float:
     (0.5, 0.1)
     """
     return 0.5 if at_most is None else min(0.5, at_most / size)
+
+
+def support_variance(p: float, q: float, share: float) -> float:
+    """Return π(1−π)/(p−q)², π = q + share·(p−q): of an unbiased share from a bit that is 1 with p and with q."""
+    if p <= q:
+        return math.inf
+    support = q + share * (p - q)
+    return support * (1 - support) / (p - q) ** 2
 
 
 def summed_variances(channels: Sequence[Channel], share: float) -> list[float]:
