@@ -92,11 +92,6 @@ class SampledBoxes(SetChannel):
         return cls(size, boxes, RandomizedResponse.of(1 << boxes, micro_epsilon).other_weight, picks)
 
     @classmethod
-    def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
-        """Build it."""
-        return cls.of(size, micro_epsilon, at_most)
-
-    @classmethod
     def hideable_whole(
         cls, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
     ) -> Iterator[tuple[Self, ...]]:

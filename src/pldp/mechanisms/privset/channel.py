@@ -90,11 +90,6 @@ class PrivSet(SetChannel):
         return cls(size, at_most, chosen, TOTAL - misses)
 
     @classmethod
-    def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
-        """Build it."""
-        return cls.of(size, micro_epsilon, at_most)
-
-    @classmethod
     def hideable_whole(
         cls, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
     ) -> Iterator[tuple[Self, ...]]:
