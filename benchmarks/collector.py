@@ -210,7 +210,7 @@ def _measure(
         command = [str(peer), "benchmarks/peers_collector.py", str(database), str(port), survey.hash]
     process = subprocess.Popen(command, cwd=former or ROOT, env=environment, stdout=subprocess.DEVNULL)
     try:
-        _wait(process, port)
+        load.wait_for(process, port)
         load.send(port, load.make_requests(path, survey.hash, 20, size), 2)
         found = []
         for _ in range(3):
@@ -232,19 +232,6 @@ def _measure(
     finally:
         process.terminate()
         process.wait(20)
-
-
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
-    for _ in range(300):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            if process.poll() is not None:
-                break
-            time.sleep(0.1)
-        else:
-            return
-    raise ChildError("the server does not start")
 
 
 def _store(context: Context, path: Path, reports: int) -> Row:

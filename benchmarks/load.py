@@ -6,12 +6,29 @@ import re
 import secrets
 import select
 import socket
+import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.measure import ChildError
+
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 HEAD = "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
+
+
+def wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    """Return once the server takes connections."""
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            if process.poll() is not None:
+                break
+            time.sleep(0.1)
+        else:
+            return
+    raise ChildError("the server does not start")
 
 
 def make_requests(path: str, survey_hash: str, count: int, size: int) -> list[bytes]:

@@ -93,26 +93,13 @@ def _collectors(address: str, count: int) -> Iterator[list[tuple[subprocess.Pope
             command = [sys.executable, "-m", "pldp", "serve", *given]
             found.append((subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL), port))
         for process, port in found:
-            _wait(process, port)
+            load.wait_for(process, port)
         yield found
     finally:
         for process, _ in found:
             process.terminate()
         for process, _ in found:
             process.wait(30)
-
-
-def _wait(process: subprocess.Popen[bytes], port: int) -> None:
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            if process.poll() is not None:
-                break
-            time.sleep(0.1)
-        else:
-            return
-    raise ChildError("a collector does not start")
 
 
 def _measure(context: Context, what: str, address: str, server: int, count: int) -> dict[str, Any]:

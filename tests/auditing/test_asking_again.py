@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.claims import runs
+from helpers.power import tamper
 from pldp import Device, Survey
 from pldp.auditing import AuditSettings, JavaScript, audit, certificate_page, exact_sequence, stated_sequence
 from pldp.auditing.asking import ROUNDS
@@ -23,7 +22,6 @@ from pldp.reports import Report
 
 UNTIMED = AuditSettings(timed=False)
 RULES = ["once", "fresh", "tracked"]
-MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 
 
 def survey(repeat: str, **question: Any) -> Survey:
@@ -201,14 +199,6 @@ def test_dear_answers_are_audited_past_the_default_cap() -> None:
     assert not audit(asked, samples=100, settings=UNTIMED).refuted
 
 
-@pytest.fixture
-def client() -> JavaScript:
-    found = JavaScript.find()
-    if found is None:
-        pytest.fail("Node is missing") if MUST_HAVE_NODE else pytest.skip("there is no Node here")
-    return found
-
-
 @pytest.mark.parametrize("rule", RULES if runs(0, 1) else ["fresh"])
 def test_the_javascript_device_keeps_its_rule(rule: str, client: JavaScript) -> None:
     settings = AuditSettings(timed=False, javascript=client, only=("q", "one", "javascript"))
@@ -218,13 +208,7 @@ def test_the_javascript_device_keeps_its_rule(rule: str, client: JavaScript) -> 
 
 
 def test_a_javascript_device_that_forgets_is_caught(client: JavaScript, tmp_path: Path) -> None:
-    shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
-    script = tmp_path / "js" / "vectors" / "audit.js"
-    text = script.read_text(encoding="utf-8")
-    forgetful = text.replace("{ store: storeOf(number), round }", "{ round }")
-    assert forgetful != text
-    script.write_text(forgetful, encoding="utf-8")
-    broken = JavaScript.find(tmp_path / "js")
+    broken = tamper(client, tmp_path / "js", "{ store: storeOf(number), round }", "{ round }")
     settings = AuditSettings(timed=False, javascript=broken, only=("q", "one", "javascript"))
     row = next(audit_survey(survey("once", values=["a", "b"]), 100, settings, sequences=False))
     assert (row.device, row.rounds) == ("javascript", 1)

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from helpers.claims import runs
+from helpers.power import tamper
 from pldp import Survey
 from pldp.auditing import NAMES, JavaScript, mechanism_survey
 from pldp.auditing.audit import LABEL
 from pldp.auditing.law import Recorder, sampler_fault
 from pldp.auditing.published import read_table
 
-MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 MANY = {"laplace_wide", "minimax"}
 """Those with tens of thousands of thresholds: in the long form only."""
-
-
-@pytest.fixture(scope="module")
-def client() -> JavaScript:
-    found = JavaScript.find()
-    if found is None:
-        pytest.fail("Node is missing") if MUST_HAVE_NODE else pytest.skip("there is no Node here")
-    return found
 
 
 def compared(client: JavaScript, survey: Survey) -> tuple[str | None, int]:
@@ -58,12 +48,8 @@ def test_javascript_draws_what_the_published_integers_say(name: str, client: Jav
 def test_a_threshold_that_is_one_off_is_seen(
     name: str, place: str, old: str, new: str, words: str, client: JavaScript, tmp_path: Path
 ) -> None:
-    shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
-    script = tmp_path / "js" / "src" / "mechanisms" / place
-    text = script.read_text(encoding="utf-8")
-    assert old in text
-    script.write_text(text.replace(old, new), encoding="utf-8")
-    fault, _ = compared(JavaScript(client.node, tmp_path / "js"), mechanism_survey(name))
+    broken = tamper(client, tmp_path / "js", old, new, f"src/mechanisms/{place}")
+    fault, _ = compared(broken, mechanism_survey(name))
     assert fault is not None
     assert words in fault
 

@@ -38,7 +38,6 @@ from helpers.power import (
 from pldp.auditing import AuditSettings, JavaScript
 from pldp.auditing.surveys import audit_survey
 
-MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 IN_SHORT = [
     "200 µs more when the truth is told",
     "parity of the bits of the id",
@@ -116,18 +115,12 @@ def test_a_leak_that_is_played_again_takes_the_place_of_its_row(tmp_path: Path) 
     assert after["JavaScript"] == before["JavaScript"]
 
 
-@pytest.fixture
-def client() -> JavaScript:
-    found = JavaScript.find()
-    if found is None:
-        pytest.fail("Node is missing") if MUST_HAVE_NODE else pytest.skip("there is no Node here")
-    return found
-
-
 @pytest.mark.parametrize("name", SCRIPTS_IN_SHORT)
 def test_a_leak_of_the_javascript_device_is_found(name: str, client: JavaScript, tmp_path: Path) -> None:
     leak = IN_JAVASCRIPT[name]
-    (played,) = measure(name, leak, partial(look_at_script, leak, tamper(client, tmp_path / "js", leak)), 1).rounds
+    (played,) = measure(
+        name, leak, partial(look_at_script, leak, tamper(client, tmp_path / "js", leak.old, leak.new)), 1
+    ).rounds
     assert played.found, played
 
 

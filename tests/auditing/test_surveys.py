@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from helpers.power import tamper
 from pldp import Device, Survey
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, certificate_page, write_certificate
 from pldp.auditing import devices as audited_devices
@@ -23,16 +22,7 @@ from pldp.reports import Report
 from pldp.survey import loads
 
 UNTIMED = AuditSettings(timed=False)
-MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 ROW_KEYS = {"mechanism", "question", "level", "device", "claimed", "exact", "sampled_lower_bound", "verdict"}
-
-
-@pytest.fixture
-def client() -> JavaScript:
-    found = JavaScript.find()
-    if found is None:
-        pytest.fail("Node is missing") if MUST_HAVE_NODE else pytest.skip("there is no Node here")
-    return found
 
 
 def test_every_mechanism_has_an_exact_row_that_holds_and_progress_is_told() -> None:
@@ -128,17 +118,12 @@ def test_what_a_forged_report_can_do() -> None:
 
 def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScript, tmp_path: Path) -> None:
     """Random bytes that are all 0 always tell the truth."""
-    shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
-    script = tmp_path / "js" / "vectors" / "audit.js"
-    text = script.read_text(encoding="utf-8")
-    stuck = text.replace("openDevice(survey)", "openDevice(survey, { random: (count) => new Uint8Array(count) })")
-    assert stuck != text
-    script.write_text(stuck, encoding="utf-8")
+    zeros = "openDevice(survey, { random: (count) => new Uint8Array(count) })"
+    stuck = tamper(client, tmp_path / "js", "openDevice(survey)", zeros)
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={one=0.5}\nquestions=[{name="q",values=["a","b","c","d"],mechanism="krr"}]'
     )
-    stuck_client = JavaScript.find(tmp_path / "js")
-    settings = AuditSettings(javascript=stuck_client, timed=False, only=("q", "one", "javascript"))
+    settings = AuditSettings(javascript=stuck, timed=False, only=("q", "one", "javascript"))
     row = next(audit_survey(survey, 800, settings, sequences=False))
     assert row.device == "javascript"
     assert any(bound.refutes for bound in row.bounds)

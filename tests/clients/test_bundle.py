@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from make_vectors import CASES, make_mutants, make_vectors
 
+from helpers.modules import with_imports
 from pldp import Survey
 
 ROOT = Path(__file__).parent.parent.parent
@@ -68,14 +69,7 @@ def test_every_hash_is_that_of_its_file(dist: Path, files: dict[str, dict[str, A
 
 def loaded(dist: Path, *names: str) -> set[str]:
     """Files that come with these."""
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [normpath(join(dirname(name), path)) for path in re.findall(STATIC, (dist / name).read_text())]
-    return found
+    return with_imports(names, STATIC, lambda name: (dist / name).read_text())
 
 
 def parts(dist: Path) -> Iterator[str]:

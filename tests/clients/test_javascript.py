@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from posixpath import normpath
 from threading import Thread
 from typing import Any
 
@@ -19,6 +18,8 @@ import pytest
 from make_vectors import CASES, make_mutants, make_vectors
 
 from helpers.browsers import Visits
+from helpers.machine import lacks
+from helpers.modules import with_imports
 from pldp import Device, Survey
 from pldp.collector.static import assets
 from pldp.mechanisms import names
@@ -32,7 +33,6 @@ SURVEYS = CLIENT / "test" / "surveys"
 LARGEST_CORE = 56_000
 OLDEST_NODE = 20
 LONG = bool(os.environ.get("PLDP_LONG"))
-MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def node() -> str:
     if found and int(version[1:].split(".")[0]) >= OLDEST_NODE:
         return found
     reason = f"the JavaScript client is tested with Node {OLDEST_NODE} or newer, which is not installed here"
-    return pytest.fail(reason) if MUST_HAVE_NODE else pytest.skip(reason)
+    return lacks(reason)
 
 
 def run(*command: str | Path, folder: Path = CLIENT) -> str:
@@ -158,14 +158,7 @@ MODULES = {name.removeprefix("device/") for name in SERVED if name.startswith("d
 
 def loaded(*modules: str, pattern: str = STATIC, folder: str = "device/") -> set[str]:
     """Names of the modules that come with these, through imports of this form."""
-    found: set[str] = set()
-    waiting = list(modules)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [normpath(f"{name}/../{path}") for path in re.findall(pattern, SERVED[folder + name])]
-    return found
+    return with_imports(modules, pattern, lambda name: SERVED[folder + name])
 
 
 def size_of(modules: set[str]) -> int:

@@ -9,23 +9,24 @@ import secrets
 import shutil
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from random import Random
 
 import psycopg
 import pytest
-from test_nginx import certificate, guide
+from test_nginx import certificate, guide, nginx
 
 from helpers.collector.places import connect_patiently, crash, empty_schema, kill_and_restart, query
 from helpers.collector.servers import Server, report_line
+from helpers.collector.workers import working
 from pldp.collector import Store, Tokens
 from pldp.collector.saved import read_saved
 from pldp.reports import report_id
@@ -96,20 +97,8 @@ def behind_nginx(folder: Path, ports: list[int]) -> Iterator[int]:
         flags=re.MULTILINE,
     )
     text = re.sub(r"upstream pldp \{.*?\n\}\n", lambda _: several, guide(folder, port, "one"), flags=re.DOTALL)
-    (folder / "nginx.conf").write_text(text)
-    with (folder / "nginx.txt").open("wb") as said:
-        command = [NGINX, "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
-        process = subprocess.Popen(command, stderr=said)
-    try:
-        for _ in range(200):
-            with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port))):
-                break
-            assert process.poll() is None, (folder / "nginx.txt").read_text()
-            time.sleep(0.05)
+    with nginx(folder, text, port):
         yield port
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 class Person:
@@ -161,27 +150,12 @@ class Person:
             assert status == 200, (status, content)
             self.withdrawn.add(ids[0])
 
+    def keep_sending(self, stop: threading.Event, size: int) -> None:
+        while not stop.is_set():
+            self.send(size)
+
     def close(self) -> None:
         self._connection.close()
-
-
-@contextmanager
-def sending(people: list[Person]) -> Iterator[None]:
-    stop = threading.Event()
-
-    def go(person: Person, size: int) -> None:
-        while not stop.is_set():
-            person.send(size)
-
-    threads = [threading.Thread(target=go, args=(each, 30 if not n % 4 else 1)) for n, each in enumerate(people)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 def wait_for(people: list[Person], more: int) -> None:
@@ -223,7 +197,8 @@ def test_every_acknowledged_report_is_stored_once_whatever_is_killed(
     try:
         with behind_nginx(tmp_path, collectors.ports) as port:
             people = [Person(commute, port, place, given[name]) for place, name in enumerate(names)]
-            with sending(people):
+            sizes = [30 if not place % 4 else 1 for place in range(len(people))]
+            with working(*(partial(each.keep_sending, size=size) for each, size in zip(people, sizes, strict=True))):
                 for turn in range(KILLS):
                     wait_for(people, 60)
                     killed[kill_one(collectors, postgres, turn)] += 1

@@ -6,13 +6,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from helpers.collector.places import crash, empty_schema, frozen
 from helpers.collector.servers import Server, report_line, running, stored_ids
+from helpers.collector.workers import working
 from pldp.survey import Survey
 
 LONG = bool(os.environ.get("PLDP_LONG"))
@@ -28,30 +29,20 @@ class Senders:
         self.server = server
         self.acknowledged: set[str] = set()
         self._survey = survey
-        self._stop = threading.Event()
 
-    @contextmanager
-    def sending(self, connections: int) -> Iterator[None]:
+    def sending(self, connections: int) -> AbstractContextManager[None]:
         sizes = [40 if number % 4 == 3 else 1 for number in range(connections)]
-        threads = [threading.Thread(target=self._send, args=(size,)) for size in sizes]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
+        return working(*(partial(self._send, size=size) for size in sizes))
 
     def wait_for(self, more: int) -> None:
         enough, deadline = len(self.acknowledged) + more, time.monotonic() + 120  # it hangs
         while len(self.acknowledged) < enough and time.monotonic() < deadline:
             time.sleep(0.005)
 
-    def _send(self, size: int) -> None:
+    def _send(self, stop: threading.Event, size: int) -> None:
         connection: HTTPConnection | None = None
         made: list[tuple[str, bytes]] = []
-        while not self._stop.is_set():
+        while not stop.is_set():
             made = made or [report_line(self._survey) for _ in range(size)]
             try:
                 connection = connection or self.server.connect()

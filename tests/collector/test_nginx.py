@@ -81,26 +81,33 @@ def guide(folder: Path, port: int, collector: str) -> str:
 
 
 @contextmanager
+def nginx(folder: Path, settings: str, port: int) -> Iterator[None]:
+    """Run nginx with these settings, once it takes connections."""
+    config = folder / "nginx.conf"
+    config.write_text(settings)
+    with (folder / "nginx.txt").open("wb") as said:
+        process = subprocess.Popen([NGINX, "-c", str(config), "-e", str(folder / "error.log")], stderr=said)
+    try:
+        for _ in range(200):
+            with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port))):
+                break
+            assert process.poll() is None, (folder / "nginx.txt").read_text()
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@contextmanager
 def behind_nginx(folder: Path) -> Iterator[Proxy]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ("--hosts", "survey.example.org", "--trusted-proxy", "127.0.0.1", "--connections", "100")
     with running(folder, *options) as server:
         certificate(folder)
-        config = folder / "nginx.conf"
-        config.write_text(guide(folder, port, server.url.removeprefix("http://")))
-        with (folder / "nginx.txt").open("wb") as said:
-            process = subprocess.Popen([NGINX, "-c", str(config), "-e", str(folder / "error.log")], stderr=said)
-        try:
-            for _ in range(100):
-                with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port))):
-                    break
-                assert process.poll() is None, (folder / "nginx.txt").read_text()
-                time.sleep(0.05)
+        with nginx(folder, guide(folder, port, server.url.removeprefix("http://")), port):
             yield Proxy(server, port, folder / "error.log")
-        finally:
-            process.terminate()
-            process.wait(20)
 
 
 def ask(proxy: Proxy, address: str, text: bytes) -> tuple[bytes, float]:

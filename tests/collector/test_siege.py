@@ -10,8 +10,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPException
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from helpers.collector.servers import Server, report_line, running, stored_ids
+from helpers.collector.workers import working
 from pldp.collector import open_database
 from pldp.reports import report_id
 from pldp.survey import Survey
@@ -111,20 +112,6 @@ class Uploads:
     def _address(self) -> tuple[str, int]:
         host, port = self.server.url.removeprefix("http://").split(":")
         return host, int(port)
-
-
-@contextmanager
-def working(*works: Callable[[threading.Event], None]) -> Iterator[None]:
-    stop = threading.Event()
-    threads = [threading.Thread(target=work, args=(stop,)) for work in works]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
 
 
 def late(waits: list[float]) -> float:

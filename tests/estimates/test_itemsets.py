@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.claims import mean_is, mean_is_at_most, runs
+from helpers.refusals import refused
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
 from pldp.estimates.sets.groups import ItemGroups
@@ -412,9 +413,8 @@ ROWS = people(50, np.random.default_rng(1))
     ],
 )
 def test_bad_input_gives_one_clear_line(call, error: type[Exception], line: str) -> None:
-    with pytest.raises(error, match=line) as caught:
+    with refused(error, line):
         call()
-    assert "\n" not in str(caught.value)
 
 
 def test_a_set_of_more_items_than_can_be_counted_is_refused() -> None:

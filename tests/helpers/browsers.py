@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+
+from helpers.machine import lacks
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ADDRESS_BAR = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
@@ -125,7 +125,7 @@ def find_browser() -> str:
     if found is not None:
         return found
     reason = "pages are tested in Chromium, which is not installed here (for example: apt-get install chromium)"
-    return pytest.fail(reason) if os.environ.get("CI") or os.environ.get("PLDP_CI") else pytest.skip(reason)
+    return lacks(reason)
 
 
 @contextmanager

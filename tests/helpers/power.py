@@ -129,13 +129,13 @@ def look_at_script(leak: ScriptLeak, client: JavaScript) -> list[Row]:
     return list(audit_survey(leak.survey, 4 * leak.samples, settings, sequences=leak.sequences))
 
 
-def tamper(client: JavaScript, folder: Path, leak: ScriptLeak) -> JavaScript:
-    """Return a copy of the client with the leak in it."""
+def tamper(client: JavaScript, folder: Path, old: str, new: str, path: str = "vectors/audit.js") -> JavaScript:
+    """Return a copy of the client with one text in the place of another: by default in the script that is audited."""
     shutil.copytree(client.folder, folder, ignore=shutil.ignore_patterns("test", "node_modules"))
-    script = folder / "vectors" / "audit.js"
+    script = folder / path
     text = script.read_text(encoding="utf-8")
-    assert leak.old in text
-    script.write_text(text.replace(leak.old, leak.new), encoding="utf-8")
+    assert old in text
+    script.write_text(text.replace(old, new), encoding="utf-8")
     return JavaScript(client.node, folder)
 
 
@@ -209,7 +209,8 @@ def javascript_powers(client: JavaScript, wanted: Sequence[str] = ()) -> Iterato
     for name, leak in cheapest_first(IN_JAVASCRIPT):
         if not wanted or name in wanted:
             with tempfile.TemporaryDirectory() as folder:
-                power = measure(name, leak, partial(look_at_script, leak, tamper(client, Path(folder) / "js", leak)))
+                leaking = tamper(client, Path(folder) / "js", leak.old, leak.new)
+                power = measure(name, leak, partial(look_at_script, leak, leaking))
             record(power, "JavaScript")
             yield power
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from itertools import count
 
@@ -10,21 +9,11 @@ import numpy as np
 import pytest
 
 from helpers.claims import follows, runs
+from helpers.draws import Counting
 from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
 SAMPLES = runs(10_000, 20_000)
-
-
-class Counting:
-    """A source of random bytes that records how many were asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-
-    def __call__(self, length: int) -> bytes:
-        self.asked.append(length)
-        return os.urandom(length)
 
 
 def seeded(seed: int):

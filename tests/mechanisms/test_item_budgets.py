@@ -17,6 +17,7 @@ from scipy import optimize
 
 from helpers.claims import follows
 from helpers.item_channels import CHANNELS, MIXED
+from helpers.refusals import refused
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
@@ -330,10 +331,8 @@ BAD = {
 
 @pytest.mark.parametrize("words", BAD)
 def test_bad_input_gets_one_clear_line(words: str) -> None:
-    with pytest.raises(EpsilonError) as caught:
+    with refused(EpsilonError, words):
         BAD[words]()
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_sentences_say_what_can_be_concluded() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from fractions import Fraction
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from helpers.claims import follows
+from helpers.draws import Counting
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import (
@@ -184,17 +184,6 @@ def test_large_epsilons_on_fine_grids_leave_laplace_a_weight_for_the_far_tail() 
 def test_cutting_laplace_noise_at_the_bounds_lowers_its_variance() -> None:
     for epsilon in (0.3, 1.0, 3.0):
         assert worst_variance(DiscreteLaplace.of(64, micro_epsilon(epsilon))) < 8 / epsilon**2
-
-
-class Counting:
-    """Random bytes that record how many were asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-
-    def __call__(self, length: int) -> bytes:
-        self.asked.append(length)
-        return os.urandom(length)
 
 
 @pytest.mark.parametrize("mechanism", names("numbers"))

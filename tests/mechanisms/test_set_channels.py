@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from helpers.claims import follows
+from helpers.refusals import refused
 from pldp.auditing import exact_epsilon, read_table, sampler_fault
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
@@ -231,14 +232,14 @@ def test_weights_rebuild_the_channel(name: str) -> None:
     ("make", "error", "line"),
     [
         (lambda: SampledBoxes(5, 0, 1, 1), EpsilonError, "boxes must be from 1 to 5, not 0"),
-        (lambda: SampledBoxes(60, 8, 1, math.comb(60, 8)), EpsilonError, r"must leave at most 2\^27 outputs"),
-        (lambda: SampledBoxes(10**6, 10**5, 1, 1), EpsilonError, r"boxes and picks must leave at most 2\^27 outputs"),
+        (lambda: SampledBoxes(60, 8, 1, math.comb(60, 8)), EpsilonError, "must leave at most 2^27 outputs"),
+        (lambda: SampledBoxes(10**6, 10**5, 1, 1), EpsilonError, "boxes and picks must leave at most 2^27 outputs"),
         (lambda: SampledBoxes(5, 2, 1, 6), EpsilonError, "picks must be 10 or 5, subsets or rows, not 6"),
         (lambda: SampledBoxes(5, 1, 2**52, 5), EpsilonError, "other_weight must leave the truth"),
         (lambda: boxes(5, 1).draw(1 << 5, os.urandom), AnswerError, "value must be a set of 5 items"),
         (lambda: PrivSet(5, 6, 1, 2**52), EpsilonError, "at_most must be from 1 to 5 items, not 6"),
         (lambda: PrivSet(5, 2, 6, 2**52), EpsilonError, "chosen must be from 1 to 5, not 6"),
-        (lambda: PrivSet(5, 2, 1, 2**53), EpsilonError, r"meets must be below 2\^53"),
+        (lambda: PrivSet(5, 2, 1, 2**53), EpsilonError, "meets must be below 2^53"),
         (lambda: PrivSet.of(5000, 1_000_000, 2), EpsilonError, "items and at_most together must be at most 4,096"),
         (lambda: PrivSet.of(5, 1_000_000, 2).draw(0b111, os.urandom), AnswerError, "a set of at most 2 of 5 items"),
         (lambda: ItemSet.of_whole(5, 4), EpsilonError, "epsilon 0.000004 is too small for 5 items"),
@@ -246,6 +247,5 @@ def test_weights_rebuild_the_channel(name: str) -> None:
     ],
 )
 def test_what_is_no_channel_and_no_set_is_refused_in_one_line(make, error: type[Exception], line: str) -> None:
-    with pytest.raises(error, match=line) as caught:
+    with refused(error, line):
         make()
-    assert "\n" not in str(caught.value)

@@ -6,13 +6,14 @@ import json
 import re
 import sys
 import tomllib
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+
+from helpers.modules import load_script
 
 ROOT = Path(__file__).parent.parent.parent
 COLLECTOR, ALL = ("collector", "postgres", "signing", "plots"), ("test", "spark", "lint", "docs")
@@ -81,11 +82,7 @@ def test_the_audit_fails_on_a_vulnerability_and_says_when_it_could_not_look(
     answer: str, code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     """Where nothing could be looked up, pip-audit itself says that nothing is known, and succeeds."""
-    spec = spec_from_file_location("audit", ROOT / ".ci/audit.py")
-    assert spec is not None
-    assert spec.loader is not None
-    audit = module_from_spec(spec)
-    spec.loader.exec_module(audit)
+    audit = load_script(ROOT / ".ci/audit.py")
     (tmp_path / "pip-audit").write_text(f"#!/bin/sh\ncat <<'END'\n{answer}\nEND\n", encoding="utf-8")
     (tmp_path / "pip-audit").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from helpers.modules import load_script
 from helpers.shipped import judged
 from pldp.papers import PAPERS, load_paper
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").glob("**/*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+TABLES = ROOT / "docs/make_papers_tables.py"
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 
 _TO_REPORT = re.compile(r'\[([^\]]+)\]\([^)\s]*report\.html#([\w-]+)(?: "([^"]*)")?\)')
@@ -51,15 +51,6 @@ def misquoted(text: str) -> list[str]:
             if not any(abs(abs(number) - each) <= half * (1 + 1e-9) for each in told):
                 wrong.append(f"{words} ({anchor}): {number:g} is not in {claim.reason!r}")
     return wrong
-
-
-def script(name: str) -> ModuleType:
-    spec = spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
 
 
 def test_the_shipped_report_judges_the_claims_of_this_code() -> None:
@@ -102,7 +93,7 @@ def test_no_result_in_the_list_of_findings_is_without_its_claim_or_test() -> Non
 
 def test_built_pages_link_to_the_place_in_the_report() -> None:
     source = ['See [94 to 505](research/report.html#febsf-6 "does not hold") and [all](papers.md).']
-    script("conf")._link_to_report(None, "docs/papers", source)
+    load_script(ROOT / "docs/conf.py")._link_to_report(None, "docs/papers", source)
     assert source == [
         'See <a href="research/report.html#febsf-6" title="does not hold">94 to 505</a> and [all](papers.md).'
     ]
@@ -112,8 +103,8 @@ def test_built_pages_link_to_the_place_in_the_report() -> None:
 def test_tables_of_results_are_made_from_the_shipped_report(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert "<!-- table " in text
-    assert script("make_papers_tables").fill(text) == text, "run: .venv/bin/python docs/make_papers_tables.py"
+    assert load_script(TABLES).fill(text) == text, "run: .venv/bin/python docs/make_papers_tables.py"
     row = re.search(r"<!-- table .*?^(\| [^|]+ \| [^-|]*\d)", text, re.MULTILINE | re.DOTALL)
     assert row is not None
     changed = text[: row.end() - 1] + str((int(text[row.end() - 1]) + 1) % 10) + text[row.end() :]
-    assert script("make_papers_tables").fill(changed) == text
+    assert load_script(TABLES).fill(changed) == text

@@ -10,27 +10,17 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from helpers.modules import load_script
 from pldp.collector import Settings
 
 ROOT = Path(__file__).parent.parent.parent
 BUNDLER = ROOT / ".ci/js/node_modules/@rollup/wasm-node"
 SURVEY = ROOT / "clients/js/test/surveys/commute.signed.json"
-
-
-def script(name: str) -> Any:
-    spec = spec_from_file_location(name, ROOT / ".ci" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def git(folder: Path, *words: str) -> None:
@@ -49,7 +39,7 @@ def git(folder: Path, *words: str) -> None:
 
 def test_the_version_is_that_of_the_tag_or_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PLDP_BUILD_VERSION", raising=False)
-    version = script("version").version
+    version = load_script(ROOT / ".ci/version.py").version
     assert version(tmp_path, "0.3.0") == "0.3.0.dev0"  # no repository
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message=one")
@@ -75,7 +65,7 @@ def test_the_version_is_that_of_the_tag_or_follows_it(tmp_path: Path, monkeypatc
 
 
 def test_npm_gets_the_same_version_in_its_own_form() -> None:
-    semantic = script("dist").semantic
+    semantic = load_script(ROOT / ".ci/dist.py").semantic
     forms = {"0.2.0": "0.2.0", "0.2.0rc1": "0.2.0-rc.1", "0.2.1.dev7+g1a2b3c4d": "0.2.1-dev.7+g1a2b3c4d"}
     assert {number: semantic(number) for number in forms} == forms
 

@@ -12,11 +12,11 @@ from playwright.sync_api import expect
 from helpers.browsers import Visits
 from helpers.collector.servers import Server, running
 from helpers.combinations import BUDGETS, COLUMNS, QUESTIONS, ROOT, Way, node, outcome, told, ways
+from helpers.machine import lacks
 from pldp import Device
 from pldp.reports import read_report
 
 LONG = bool(os.environ.get("PLDP_LONG"))
-MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 
 
 PAGE = told((ROOT / "docs" / "combinations.md").read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def test_the_page_in_the_docs_has_every_way() -> None:
 @pytest.mark.parametrize("way", WALKED, ids=str)
 def test_the_page_in_the_docs_is_what_the_software_does(way: Way) -> None:
     if not node():
-        (pytest.fail if MUST_HAVE_NODE else pytest.skip)("the column JavaScript needs Node")
+        lacks("the column JavaScript needs Node")
     assert {verb: outcome(way, verb) for verb in COLUMNS} == PAGE[way]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import pldp
+from helpers.refusals import refused
 from pldp.errors import SurveyError
 from pldp.mechanisms import level_leak, names
 from pldp.survey import leak_warnings
@@ -105,9 +106,8 @@ def test_any_mechanism_that_names_one_level_makes_labels_and_others_say_why_not(
     ],
 )
 def test_labels_that_cannot_be_are_refused_in_one_line(hidden: dict[str, Any], words: str) -> None:
-    with pytest.raises(SurveyError, match=words) as caught:
+    with refused(SurveyError, words):
         hide(hidden)
-    assert "\n" not in str(caught.value)
 
 
 def test_answers_that_tell_more_than_the_label_are_warned_of_and_others_are_not() -> None:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from helpers.refusals import refused
 from pldp import Device, Survey, plan, tally
 from pldp.auditing import audit
 from pldp.auditing.kinds import BY_KIND
@@ -88,10 +89,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_cannot_be_kept_is_refused_in_one_line(line: str) -> None:
-    with pytest.raises(SurveyError) as caught:
+    with refused(SurveyError, line):
         survey_of(**REFUSED[line])
-    assert line in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("budget", ["set", "item"])

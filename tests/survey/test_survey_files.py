@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.refusals import refused
 from pldp.budgets import Level
 from pldp.errors import SignatureError, SurveyError
 from pldp.mechanisms import build, names
@@ -90,10 +91,8 @@ BROKEN = {
 
 @pytest.mark.parametrize("words", BROKEN)
 def test_a_broken_file_gets_one_line_that_names_the_key(words: str) -> None:
-    with pytest.raises(SurveyError) as caught:
+    with refused(SurveyError, words):
         loads(BROKEN[words])
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_errors_name_the_file(tmp_path) -> None:

@@ -67,6 +67,19 @@ class Table(ABC):
         return None
 
 
+class Alike(Table):
+    """A table in which any two values are like any other two."""
+
+    @property
+    def kinds(self) -> list[int]:
+        """Any two values."""
+        return [0, self.size - 1]
+
+    def values(self) -> Sequence[int]:
+        """Two are like any two."""
+        return self.kinds
+
+
 @dataclass(frozen=True)
 class Direct(Table):
     """One output of a list, from one number below 2⁵³."""
@@ -205,21 +218,12 @@ class Sets(Bits):
 
 
 @dataclass(frozen=True)
-class Subset(Table):
+class Subset(Alike):
     """`chosen` of the values, the true one among them with weight `inside`, all others alike."""
 
     size: int
     chosen: int
     inside: int
-
-    @property
-    def kinds(self) -> list[int]:
-        """All values are alike."""
-        return [0, self.size - 1]
-
-    def values(self) -> Sequence[int]:
-        """Two are like any two."""
-        return self.kinds
 
     def weights(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """How likely is one set with the value, and one without, as a fraction of what both sorts share."""
@@ -304,8 +308,8 @@ class Tiers(Table):
 
 
 @dataclass(frozen=True)
-class Hashed(Table):
-    """A random linear function, public in the output, and k-RR among its buckets."""
+class Hashed(Alike):
+    """A random linear function, public in the output, and k-RR among its buckets; some function tells any two apart."""
 
     size: int
     buckets: Response
@@ -314,15 +318,6 @@ class Hashed(Table):
     def index_bytes(self) -> int:
         """Random bytes that pick the function."""
         return 16
-
-    @property
-    def kinds(self) -> list[int]:
-        """Any two values: some function tells them apart."""
-        return [0, self.size - 1]
-
-    def values(self) -> Sequence[int]:
-        """Two are like any two."""
-        return self.kinds
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """The function does not depend on the value; the buckets of two values are equal or any two."""
@@ -333,7 +328,7 @@ class Hashed(Table):
 
 
 @dataclass(frozen=True)
-class Blocks(Table):
+class Blocks(Alike):
     """A block of values: with weight `truth` of 2⁵³ one that contains the value, else another; 128 bits pick which."""
 
     size: int
@@ -341,15 +336,6 @@ class Blocks(Table):
     blocks: int
     own: int
     contains: Contains
-
-    @property
-    def kinds(self) -> list[int]:
-        """Any two values: as many blocks contain each, and all together."""
-        return [0, self.size - 1]
-
-    def values(self) -> Sequence[int]:
-        """Two are like any two."""
-        return self.kinds
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """A block that contains one value and not the other; of one value, any block, which has one number in both."""

@@ -147,6 +147,14 @@ def read_level_mix(text: str | None) -> Any:
     return mix
 
 
+def read_level_weights(text: str | None, who: str) -> dict[str, float] | None:
+    """Read the same for a verb that takes one weight per level, whatever the value."""
+    mix: dict[str, Any] | None = read_level_mix(text)
+    if mix is not None and any(isinstance(weight, dict) for weight in mix.values()):
+        raise UsageError(f"--level-mix: {who} takes one weight per level, not weights per value")
+    return mix
+
+
 def read_known(text: str, *, groups: bool = False) -> Any:
     """Read the known shares of a question's labels, or of groups: as text, or from a JSON file."""
     if not text.endswith(".json"):

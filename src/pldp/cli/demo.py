@@ -19,7 +19,7 @@ from rich.console import Console
 
 from pldp import Device, __version__, show
 from pldp.cli.arguments import add_seed_option, check_seed
-from pldp.cli.output import add_json_option, console_for, emit_json, file_type, show_result, write_page
+from pldp.cli.output import add_html_option, add_json_option, console_for, emit_json, show_result, write_page
 from pldp.cli.simulate import send_people
 from pldp.collector import Sender, Settings
 from pldp.errors import ReportError
@@ -46,12 +46,7 @@ class _Collected(NamedTuple):
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_seed_option(parser, "of the simulated devices")
-    parser.add_argument(
-        "--html",
-        type=file_type(".html", ".htm"),
-        metavar="FILE",
-        help="write one self-contained page with table and picture",
-    )
+    add_html_option(parser, "table and picture")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 

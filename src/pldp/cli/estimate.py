@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pldp import __version__, show
 from pldp.cli.arguments import add_pair_option, add_ranges_option, check_plot, read_known, read_ranges
-from pldp.cli.output import add_json_option, emit, file_type, progress_bar, say_written, show_result, write_page
+from pldp.cli.output import add_html_option, add_json_option, emit, progress_bar, say_written, show_result, write_page
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Result, Results, applies, change, combine, cross, estimate, trend
 from pldp.known import parse_mix
@@ -64,12 +64,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "from this planned number of reports on (default: intervals for one look)"
     )
     add("--live", type=int, metavar="REPORTS", help=words)
-    add(
-        "--html",
-        type=file_type(".html", ".htm"),
-        metavar="FILE",
-        help="write one self-contained page with tables and pictures",
-    )
+    add_html_option(parser)
     add("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
     words = "of frequent sets in questions of kind choices (default 0.1)"
     add("--min-support", type=float, metavar="SHARE", help=words)

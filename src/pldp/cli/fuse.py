@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from pldp import __version__, show
-from pldp.cli.output import add_json_option, emit, file_type, make_table, progress_bar, show_result, write_page
+from pldp.cli.output import add_html_option, add_json_option, emit, make_table, progress_bar, show_result, write_page
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Results, estimate_fused, fused_applies
 from pldp.mechanisms import Channel, build, epsilon_text, family, micro_epsilon
@@ -74,12 +74,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--labels", metavar="A,B,…", help="of plain tables with labels or items: their names, output 0 first")
     add("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="of plain tables with numbers")
     add("--buckets", type=int, metavar="COUNT", help=f"of plain tables with numbers (default {BUCKETS})")
-    add(
-        "--html",
-        type=file_type(".html", ".htm"),
-        metavar="FILE",
-        help="write one self-contained page with tables and pictures",
-    )
+    add_html_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
 

@@ -63,6 +63,12 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=file_type(".json"), metavar="FILE", help=words)
 
 
+def add_html_option(parser: argparse.ArgumentParser, content: str = "tables and pictures") -> None:
+    """Give a verb the option `--html FILE`."""
+    words = f"write one self-contained page with {content}"
+    parser.add_argument("--html", type=file_type(".html", ".htm"), metavar="FILE", help=words)
+
+
 def emit(args: argparse.Namespace, content: Mapping[str, Any], display: Callable[[Console], object]) -> None:
     """Write a result as JSON where that is asked for, and for people unless JSON takes standard output."""
     emit_json(args, content)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from pldp.cli.arguments import check_plot, read_counts, read_level_mix
+from pldp.cli.arguments import check_plot, read_counts, read_level_weights
 from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
@@ -58,9 +58,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
     check_plot(args)
-    mix = read_level_mix(args.level_mix)
-    if mix is not None and any(isinstance(weight, dict) for weight in mix.values()):
-        raise UsageError("--level-mix: a plan takes one weight per level, not weights per value")
+    mix = read_level_weights(args.level_mix, "a plan")
     planned = plan(
         survey, args.people, level_mix=mix, shares=_read_shares(survey, args.shares), hide_level=args.hide_level
     )

@@ -2,7 +2,7 @@
 
 import argparse
 
-from pldp.cli.arguments import check_plot, read_level_mix
+from pldp.cli.arguments import check_plot, read_level_weights
 from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.cli.worth import show_shuffled
 from pldp.errors import UsageError
@@ -34,9 +34,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
     check_plot(args)
-    mix = read_level_mix(args.level_mix)
-    if mix is not None and any(isinstance(weight, dict) for weight in mix.values()):
-        raise UsageError("--level-mix: shuffle takes one weight per level, not weights per value")
+    mix = read_level_weights(args.level_mix, "shuffle")
     people = survey.shuffle.people if args.people is None and survey.shuffle else args.people
     if people is None:
         raise UsageError("--people is missing: say how many reports are shuffled together (the survey does not)")

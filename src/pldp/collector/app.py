@@ -108,7 +108,8 @@ class Collector:
     def _table(self) -> tuple[Route, ...]:
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
-        read = partial(Route, "GET", scope="read", query=("round",))
+        no_round = (Problem.NOT_FOUND, Problem.BAD_REQUEST)
+        read = partial(Route, "GET", scope="read", query=("round",), problems=no_round)
         made = (Problem.NOT_FOUND, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE, Problem.BAD_REQUEST)
         round_query = "?round=N for another round than the latest"
         return (
@@ -161,7 +162,6 @@ class Collector:
                 f"All that a dashboard shows of a round: results, what is missing, counts; {round_query}",
                 self._get_overview,
                 tagged=True,
-                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
             read(
                 "/v1/overview.html",
@@ -169,14 +169,12 @@ class Collector:
                 self._get_board,
                 gives=("text/html",),
                 tagged=True,
-                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
             read(
                 "/v1/results.zip",
                 f"Everything as files: the overview, and every question as JSON, CSV and Arrow; {round_query}",
                 self._get_everything,
                 gives=("application/zip",),
-                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
             read(
                 "/v1/estimates/{question}",

@@ -4,8 +4,9 @@ A budget is that of every *item*, so that what a report tells about the whole se
 *set*: then no report tells any two sets apart by more than ε, however many items they differ in.
 """
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,9 +26,10 @@ class SetChannel(Channel):
     least = (1, "item")
 
     @classmethod
-    @abstractmethod
     def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
         """Build the most accurate channel with one budget for a whole set, of at most so many items."""
+        of: Callable[..., Self] = getattr(cls, "of")  # noqa: B009 - abstract channels have none
+        return of(size, micro_epsilon, at_most)
 
     @classmethod
     def hideable(cls, size: int, budgets: Sequence[Any]) -> Iterator[tuple[Channel, ...]]:
@@ -80,6 +82,14 @@ def planned_share(size: int, at_most: int | None) -> float:
     (0.5, 0.1)
     """
     return 0.5 if at_most is None else min(0.5, at_most / size)
+
+
+def support_variance(p: float, q: float, share: float) -> float:
+    """Return π(1−π)/(p−q)², π = q + share·(p−q): of an unbiased share from a bit that is 1 with p and with q."""
+    if p <= q:
+        return math.inf
+    support = q + share * (p - q)
+    return support * (1 - support) / (p - q) ** 2
 
 
 def summed_variances(channels: Sequence[Channel], share: float) -> list[float]:

@@ -17,13 +17,12 @@ from pldp.estimates.fused.hidden_items import Common, FusedLabels
 from pldp.estimates.fused.item_groups import FusedFree, FusedGroups
 from pldp.estimates.fused.sources import hidden_cells, level_mix_of
 from pldp.estimates.fused.subsets import Subsets
-from pldp.estimates.kinds.choices import Sets
+from pldp.estimates.kinds.choices import Sets, make_sets
 from pldp.estimates.options import SHARED, Options, Target, check_pooling
 from pldp.estimates.result import GroupReports, LevelShare
 from pldp.estimates.sets.groups import ItemGroup, ItemGroups
 from pldp.estimates.sets.hidden import FreeGroups, HiddenBaskets, HiddenGroups
-from pldp.estimates.sets.itemsets import search_sets
-from pldp.estimates.sets.supports import HOPELESS, item_supports
+from pldp.estimates.sets.supports import HOPELESS
 from pldp.mechanisms import MICRO, Bits
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Columns, Fused, Source, columns_of
@@ -62,36 +61,22 @@ def fused_sets(fused: Fused, options: Options) -> FusedSets:
 
 def _sets(fused: Fused, together: ItemGroups, options: Options, **about: Any) -> FusedSets:
     """Return supports and frequent sets of reports that were put together, with what only the caller knows."""
-    items = fused.asked.values or tuple(map(str, range(fused.size)))
-    further, assumed = about.pop("notes", ()), about.pop("assumptions")
-    found = item_supports(together, items)
-    frequent = search_sets(together, items, options.min_support, options.largest)
-    worst = float(found.standard_error.max())
-    return FusedSets(
-        question=fused.asked.name,
-        text=fused.asked.text,
-        values=tuple(items),
-        support=found.support,
-        standard_error=found.standard_error,
-        rare=found.rare,
-        sets=frequent,
+    asked = replace(fused.asked, values=fused.asked.values or tuple(map(str, range(fused.size))))
+    assumed = about.pop("assumptions")
+    made = make_sets(
+        FusedSets,
+        asked,
+        together,
+        options,
         reports=fused.people,
-        target=found.target,
-        weights=together.weights(np.arange(len(items))[:, None]),
-        homogeneity=found.homogeneity,
+        weights=together.weights(np.arange(fused.size)[:, None]),
         assumptions=notes.assume(options.target, *assumed, notes.NORMAL),
-        notes=(
-            *notes.subsets_disagree(found.homogeneity, together.pool),
-            *(note for note in frequent.notes if note.code != notes.LEVELS_DISAGREE),
-            *further,
-            *((notes.untold_items([items[place] for place in together.untold]),) if together.untold else ()),
-            *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
-            join_note(fused),
-        ),
-        manipulation=found.manipulation,
-        confidence=options.confidence,
         **about,
     )
+    of_levels = notes.levels_disagree(made.homogeneity, together.pool)  # which is said of subsets in its place
+    told = (note for note in made.notes if note not in of_levels)
+    of_subsets = notes.subsets_disagree(made.homogeneity, together.pool)
+    return replace(made, notes=(*of_subsets, *told, join_note(fused)))
 
 
 def _group_reports(fused: Fused, names: Sequence[str], weights: FloatArray) -> tuple[GroupReports, ...]:

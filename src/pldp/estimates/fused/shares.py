@@ -19,9 +19,7 @@ from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.options import SHARE_METHODS, Options, check_pooling
 from pldp.estimates.result import LevelShare
 from pldp.estimates.shares import pooling
-from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
-from pldp.estimates.shares.shrinkage import shrink_fit
-from pldp.estimates.solver.likelihood import Fit
+from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
 from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.tallies import Fused
@@ -39,14 +37,10 @@ class FusedShares(Shares):
 
 
 @dataclass(frozen=True, eq=False)
-class TupleFit(Evidence):
-    """A fit of shares and hidden levels to joined reports, with the covariance of the shares."""
+class TupleFit(pooling.Fitted):
+    """A fit of shares and hidden levels to joined reports; information is given the mix of levels, `matrix` is not."""
 
-    fit: Fit
-    people: int
-    target: str
     matrix: FloatArray | None
-    information: FloatArray | None
 
     def covariance(self) -> FloatArray:
         """Return that of the information; less that of drawing people, for the respondents."""
@@ -55,16 +49,6 @@ class TupleFit(Evidence):
         if self.target == "population":
             return self.matrix
         return self.matrix - pooling.sampling_covariance(self.fit.shares, self.people)
-
-    def likely_shares(self) -> FloatArray:
-        """Return the fitted shares."""
-        return self.fit.shares
-
-    def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
-        """Return the posterior mean by the normal approximation of the likelihood, given the mix of levels."""
-        if self.information is None:
-            return super().shrunk_shares(shares, covariance)
-        return shrink_fit(self.fit, self.information)
 
 
 def fused_shares(fused: Fused, options: Options) -> FusedShares:
@@ -173,7 +157,7 @@ def _fitted(fused: Fused, options: Options) -> FusedShares:
     dense = size <= LARGEST_DENSE
     matrix = model.covariance(found.shares) if dense else None
     information = model.people * model.outer(found.shares)[:size, :size] if dense else None
-    evidence = TupleFit(shares, fused.people, options.target, matrix, information)
+    evidence = TupleFit(shares, fused.people, options.target, information, matrix)
     assumed = [notes.SAME_SUBSETS, notes.INTERIOR]
     if model.hidden:
         assumed.append(notes.UNTESTED_MIX)

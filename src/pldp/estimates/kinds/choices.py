@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
 from pldp.estimates import notes
-from pldp.estimates.notes import uncertain_items, untold_items
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, LevelShare, PersonWeights, Result, make_rows
 from pldp.estimates.sets.groups import ItemGroups
@@ -17,11 +16,13 @@ from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports, pu
 from pldp.estimates.tables import ItemAxis, Margin, PlainSide, Side, possible_shares, refuse_ranges
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
-from pldp.tallies import Tally
+from pldp.tallies import Asked, Tally
 
 OPTIONS: Final = (*SHARED, "min_support", "largest", "mix")
 
 METHODS: Final = ()
+
+Some = TypeVar("Some", bound="Sets")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -85,7 +86,8 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     together_by_precision = options.pool == "precision" and len(together.groups) > 1
     weights = together.weights(np.arange(len(items))[:, None])
     levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
-    return _sets(
+    return make_sets(
+        Sets,
         question,
         together,
         options,
@@ -99,33 +101,31 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     )
 
 
-def _sets(question: Choices, together: ItemGroups, options: Options, **about: Any) -> Sets:
+def make_sets(result: type[Some], asked: Choices | Asked, together: ItemGroups, options: Options, **about: Any) -> Some:
     """Return supports and frequent sets of reports that were put together, with what only the caller knows."""
-    items, further = question.values, about.pop("notes", ())
+    items = asked.values
     found = item_supports(together, items)
     frequent = search_sets(together, items, options.min_support, options.largest)
     worst = float(found.standard_error.max())
-    return Sets(
-        question=question.name,
-        text=question.text,
-        values=tuple(items),
+    further = (
+        *about.pop("notes", ()),
+        *((notes.untold_items([items[place] for place in together.untold]),) if together.untold else ()),
+        *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
+    )
+    return result(
+        question=asked.name,
+        text=asked.text,
+        values=items,
         support=found.support,
         standard_error=found.standard_error,
         rare=found.rare,
         sets=frequent,
-        reports=found.reports,
         target=found.target,
         homogeneity=found.homogeneity,
-        assumptions=found.assumptions,
-        notes=(
-            *frequent.notes,
-            *further,
-            *((untold_items([items[place] for place in together.untold]),) if together.untold else ()),
-            *((uncertain_items(worst),) if worst > HOPELESS else ()),
-        ),
+        notes=(*frequent.notes, *further),
         manipulation=found.manipulation,
         confidence=options.confidence,
-        **about,
+        **{"reports": found.reports, "assumptions": found.assumptions, **about},
     )
 
 
@@ -142,8 +142,9 @@ def _hidden(question: Choices, together: HiddenGroups, options: Options) -> Sets
     beside = None
     if worst <= HOPELESS:
         method = "unbiased, hidden levels and items free to depend on each other"
-        beside = _sets(question, free, options, method=method, **about)
-    return _sets(
+        beside = make_sets(Sets, question, free, options, method=method, **about)
+    return make_sets(
+        Sets,
         question,
         together,
         options,

@@ -224,7 +224,7 @@ class Fitted(Evidence):
     """A likelihood fit and its information; none where there are too many values for a matrix."""
 
     fit: Fit
-    reports: int
+    people: int
     target: str
     information: FloatArray | None
 
@@ -234,7 +234,7 @@ class Fitted(Evidence):
             raise EstimateError(f"a fit of more than {LARGEST_DENSE:,} values has no covariance matrix")
         inverse = np.linalg.pinv(self.information, hermitian=True)
         along = inverse.sum(axis=1)
-        sampled = sampling_covariance(self.fit.shares, self.reports) if self.target == "respondents" else 0.0
+        sampled = sampling_covariance(self.fit.shares, self.people) if self.target == "respondents" else 0.0
         return np.asarray(inverse - np.outer(along, along) / along.sum() - sampled)
 
     def likely_shares(self) -> FloatArray:

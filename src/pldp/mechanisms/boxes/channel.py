@@ -15,7 +15,7 @@ from pldp.mechanisms.contrast import Contrast, grouped, mixed, two_level
 from pldp.mechanisms.output import Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.ranks import places_of_rank, rank_bytes, rank_of, rank_probability
 from pldp.mechanisms.response.channel import RandomizedResponse
-from pldp.mechanisms.set_channel import SetChannel, planned_share
+from pldp.mechanisms.set_channel import SetChannel, planned_share, support_variance
 
 MOST_BITS: Final = 27
 """Binary digits of an output at most: a collector counts outputs one by one."""
@@ -90,11 +90,6 @@ class SampledBoxes(SetChannel):
         if rows[0] < LOSS * error:
             boxes, picks = rows[1], size
         return cls(size, boxes, RandomizedResponse.of(1 << boxes, micro_epsilon).other_weight, picks)
-
-    @classmethod
-    def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
-        """Build it."""
-        return cls.of(size, micro_epsilon, at_most)
 
     @classmethod
     def hideable_whole(
@@ -196,7 +191,7 @@ class SampledBoxes(SetChannel):
     def item_variance(self, share: float) -> float:
         """m/s·π(1−π)/(p−q)²."""
         p, q = map(float, self.box_chances())
-        return _variance(p, q, share) * self.size / self.boxes
+        return support_variance(p, q, share) * self.size / self.boxes
 
     @property
     def manipulation(self) -> float:
@@ -205,13 +200,8 @@ class SampledBoxes(SetChannel):
         return float((1 - q) / (p - q) * self.size / self.boxes)
 
 
-def _variance(p: float, q: float, share: float) -> float:
-    support = q + share * (p - q)
-    return support * (1 - support) / (p - q) ** 2
-
-
 def _ideal_variance(size: int, boxes: int, epsilon: float, share: float) -> float:
     """Variance of an item's share before weights are rounded."""
     truth, other = RandomizedResponse.ideal_supports(1 << boxes, epsilon)
     q = other * 2 ** (boxes - 1)
-    return _variance(q + truth - other, q, share) * size / boxes
+    return support_variance(q + truth - other, q, share) * size / boxes

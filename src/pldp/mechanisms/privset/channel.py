@@ -14,7 +14,7 @@ from pldp.mechanisms.channel import Channel, Odds, too_small
 from pldp.mechanisms.contrast import Contrast, Pattern, of_counts, two_level
 from pldp.mechanisms.output import TOTAL, Bits, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.ranks import SPARE_BYTES, places_of_rank, rank_bytes, rank_of
-from pldp.mechanisms.set_channel import SetChannel, planned_share
+from pldp.mechanisms.set_channel import SetChannel, planned_share, support_variance
 
 LARGEST_SIZE: Final = 4096
 """Items and dummies at most: a report is one bit for each."""
@@ -88,11 +88,6 @@ class PrivSet(SetChannel):
         if (TOTAL - misses) * (meeting + missing) <= TOTAL * meeting:
             raise too_small(micro_epsilon, size, "items")
         return cls(size, at_most, chosen, TOTAL - misses)
-
-    @classmethod
-    def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
-        """Build it."""
-        return cls.of(size, micro_epsilon, at_most)
 
     @classmethod
     def hideable_whole(
@@ -247,20 +242,13 @@ class PrivSet(SetChannel):
     def item_variance(self, share: float) -> float:
         """π(1−π)/(p−q)², π = q + share·(p−q)."""
         p, q = map(float, self.held(1))
-        return _variance(p, q, share)
+        return support_variance(p, q, share)
 
     @property
     def manipulation(self) -> float:
         """(1−q)/(p−q)."""
         p, q = self.held(1)
         return float((1 - q) / (p - q))
-
-
-def _variance(p: float, q: float, share: float) -> float:
-    if p <= q:
-        return math.inf
-    support = q + share * (p - q)
-    return support * (1 - support) / (p - q) ** 2
 
 
 def _ideal_variance(size: int, at_most: int, chosen: int, epsilon: float, share: float) -> float:
@@ -272,4 +260,4 @@ def _ideal_variance(size: int, at_most: int, chosen: int, epsilon: float, share:
     odds = math.exp(epsilon)
     whole = odds * (1 - miss) + miss
     held, apart = chosen / places, miss * chosen / size
-    return _variance(odds * held / whole, (odds * (held - apart) + apart) / whole, share)
+    return support_variance(odds * held / whole, (odds * (held - apart) + apart) / whole, share)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, too_small
+from pldp.mechanisms.channel import CategoricalChannel, Channel, Odds, PureChannel, too_small
 from pldp.mechanisms.contrast import Contrast, of_subsets, two_level
 from pldp.mechanisms.guessing import firsts, guess_by_rank
 from pldp.mechanisms.output import BLOCK_BYTES, TOTAL, Bits, Output, Places, RandomBytes
@@ -21,8 +21,25 @@ LARGEST_SIZE = 2**20
 """Values at most: products of a number and a count of values stay exact in JavaScript."""
 
 
+class SetReports(CategoricalChannel):
+    """A channel whose reports are sets of values."""
+
+    in_bits = True
+    phrase = 'has "{label}" among the ticked boxes'
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size > LARGEST_SIZE:
+            raise EpsilonError(f"size must be at most {LARGEST_SIZE:,} values for subsets, not {self.size:,}")
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """Nothing is more accurate; only its reports can be too long."""
+        return size <= LARGEST_SIZE
+
+
 @dataclass(frozen=True, repr=False)
-class SubsetSelection(PureChannel):
+class SubsetSelection(SetReports, PureChannel):
     """SS: a set of `chosen` values; it contains the true one with probability a/2⁵³, and is else uniformly random.
 
     Q(y|x) = a/2⁵³ / C(k−1, d−1) if the set y contains x, else (1 − a/2⁵³) / C(k−1, d), so ε = ln a(k−d)/((2⁵³−a)d):
@@ -51,22 +68,13 @@ class SubsetSelection(PureChannel):
 
     mechanism = "subset"
     total = TOTAL
-    in_bits = True
-    phrase = 'has "{label}" among the ticked boxes'
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size > LARGEST_SIZE:
-            raise EpsilonError(f"size must be at most {LARGEST_SIZE:,} values for subsets, not {self.size:,}")
         if not 0 < self.chosen < self.size:
             raise EpsilonError(f"chosen must be from 1 to {self.size - 1}, not {self.chosen}")
         if not self.chosen * TOTAL < self.size * self.truth_weight < self.size * TOTAL:
             raise EpsilonError("truth must be below 2^53 and put the true value into the set more often than chance")
-
-    @classmethod
-    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
-        """Nothing is more accurate; only its reports can be too long."""
-        return size <= LARGEST_SIZE
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int, chosen: int | None = None) -> Self:

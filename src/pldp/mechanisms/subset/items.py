@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple, Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, Channel, Odds, largest_odds
+from pldp.mechanisms.channel import Channel, Odds, largest_odds
 from pldp.mechanisms.contrast import Contrast, Hiding, hidden_among
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, TieredBits, as_int
 from pldp.mechanisms.response.values import ItemResponse
-from pldp.mechanisms.subset.channel import LARGEST_SIZE, NOISE_BYTES, slack
+from pldp.mechanisms.subset.channel import NOISE_BYTES, SetReports, slack
 from pldp.mechanisms.subset.sizes import best_designs
 
 MOST_TIERS: Final = 6
@@ -37,7 +37,7 @@ class Tier(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class ItemSubset(CategoricalChannel):
+class ItemSubset(SetReports):
     """IPRR whose report hides the value that it names among d−1 random ones of the same *tier*.
 
     Values of equal budget ε form a tier of s values and sets of d. With r = s/d/(e^ε−1) of each tier, r = 0 and
@@ -69,24 +69,15 @@ class ItemSubset(CategoricalChannel):
 
     mechanism = "subset_items"
     per_value = True
-    in_bits = True
-    phrase = 'has "{label}" among the ticked boxes'
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size > LARGEST_SIZE:
-            raise EpsilonError(f"size must be at most {LARGEST_SIZE:,} values for subsets, not {self.size:,}")
         if len(self.chosen) != self.size or min(self.chosen) < 1:
             raise EpsilonError(f"chosen must be {self.size} integers of at least 1")
         _ = self.named  # which checks the weights
         for chosen, weight, places in self.tiers:
             if chosen > 1 and (chosen >= len(places) or not weight):
                 raise EpsilonError("chosen must leave out a value of each tier, and be 1 for values without a budget")
-
-    @classmethod
-    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
-        """It includes IPRR; only its reports can be too long."""
-        return size <= LARGEST_SIZE
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro]) -> Self:

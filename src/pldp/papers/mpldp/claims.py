@@ -100,7 +100,7 @@ _THEORY: Final = (
         _NEVER_UP,
         _SMALL,
         "the maximum error never grows in the first step",
-        partial(rules.grows, form="theorem", words="it grows"),
+        partial(rules.grows, form="theorem"),
         reading="(26) as printed: the bound for j divides by the leverage of j with itself",
     ),
     Claim(
@@ -108,7 +108,7 @@ _THEORY: Final = (
         _NEVER_UP,
         _SMALL,
         "the maximum error never grows in 20 iterations",
-        partial(rules.grows, form="mended", words="it grows"),
+        partial(rules.grows, form="mended"),
         reading="(35) as its proof has it: the bound for j divides by that of j with k, the place of the maximum",
     ),
     Claim(
@@ -116,7 +116,7 @@ _THEORY: Final = (
         _DECREASING,
         _SMALL,
         "the maximum error against the true histogram never grows in 20 iterations",
-        partial(rules.grows, form="algorithm", words="it grows"),
+        partial(rules.grows, form="algorithm"),
         reading="Algorithm 3 as printed, errors against the true histogram",
     ),
     Claim(
@@ -124,7 +124,7 @@ _THEORY: Final = (
         _DECREASING,
         _SMALL,
         "the maximum residual of the regression never grows in 20 iterations",
-        partial(rules.grows, form="residual", words="it grows"),
+        partial(rules.grows, form="residual"),
         reading="Algorithm 3 as printed, the residual r that it computes, against the target that it moves",
     ),
     Claim(

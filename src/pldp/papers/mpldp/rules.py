@@ -178,10 +178,10 @@ def pace(result: Result) -> Finding:
     return some_of(findings)
 
 
-def grows(result: Result, form: str, words: str) -> Finding:
+def grows(result: Result, form: str) -> Finding:
     """Decide by counting: a theorem holds in all collections or not at all."""
     found = result["theory"]["grows"][form]
-    return at_most(found["grow"], 0.0, 0, f"{words} in {found['grow']} of {found['collections']:,} collections")
+    return at_most(found["grow"], 0.0, 0, f"it grows in {found['grow']} of {found['collections']:,} collections")
 
 
 def iterations(result: Result) -> Finding:
