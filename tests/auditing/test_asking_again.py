@@ -183,8 +183,10 @@ def test_rows_of_sequences_are_in_json_terminal_and_certificate(capsys) -> None:
     assert [row["rounds"] for row in rows] == [1, 3] * 6
     assert "one report" in rows[1]["details"]["prices"]
     assert main(["audit", "examples/panel.toml", "--samples", "0"]) == 0
-    assert "krr ×3" in capsys.readouterr().out
-    assert "krr, 3 rounds" in certificate_page(audit(Survey.load("examples/panel.toml"), samples=0))
+    assert "krr, 3 rounds" in capsys.readouterr().out
+    found = audit(Survey.load("examples/panel.toml"), samples=0)
+    assert "krr, 3 rounds" in certificate_page(found)
+    assert "krr, 3 rounds" in found._repr_html_()
 
 
 def test_dear_answers_are_audited_past_the_default_cap() -> None:

@@ -150,6 +150,17 @@ def test_designs_of_every_kind_are_compared(capsys) -> None:
     out = " ".join(capsys.readouterr().out.split())
     assert "best first" in out
     assert "nan" not in out
+    assert "typical error: root mean square of the standard errors of all shares and means" in out
+
+
+def test_the_errors_of_designs_are_in_percentage_points_as_all_others(capsys) -> None:
+    planned = plan(Survey.load("examples/commute.toml"), 10_000)
+    estimates = sum(len(each.rows) for each in planned.questions)
+    assert main(["plan", "examples/commute.toml", "--people", "10000"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for design in planned.designs:
+        assert f"{100 * (design.squared_error / estimates) ** 0.5:.3g} pp │" in out
+    assert "of the standard errors of all shares, if all answers are equally common" in out
 
 
 @pytest.mark.parametrize("kind", ["several labels", "number", "budgets"])

@@ -328,3 +328,14 @@ def test_no_page_promises_to_make_people_unknown() -> None:
     """The word for that would be a promise that ε does not keep."""
     promise = re.compile("anony" + "m", re.IGNORECASE)
     assert not [name_of(page) for page in PAGES if promise.search(read(page))]
+
+
+def test_decisions_are_numbered_and_listed_with_their_titles() -> None:
+    folder = DOCS / "decisions"
+    notes = sorted(folder.glob("0*.md"))
+    titles = [read(path).split("\n", 1)[0] for path in notes]
+    for path, title in zip(notes, titles, strict=True):
+        assert title.startswith(f"# {int(path.name[:4])}. "), path.name
+    listed = re.findall(r"^(\d+\. )\[(.+)\]\((.+)\)$", read(folder / "README.md"), re.MULTILINE)
+    expected = [(title.removeprefix("# "), path.name) for title, path in zip(titles, notes, strict=True)]
+    assert [(number + title, name) for number, title, name in listed] == expected

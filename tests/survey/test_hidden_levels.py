@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pldp
 from helpers.refusals import refused
+from pldp.cli import main
 from pldp.errors import SurveyError
 from pldp.mechanisms import level_leak, names
 from pldp.survey import leak_warnings
@@ -113,7 +115,26 @@ def test_labels_that_cannot_be_are_refused_in_one_line(hidden: dict[str, Any], w
 def test_answers_that_tell_more_than_the_label_are_warned_of_and_others_are_not() -> None:
     (warning,) = leak_warnings(hide({"epsilon": 0.3}, QUESTION, {**QUESTION, "name": "r", "mechanism": "oue"}))
     assert "'r'" in warning
-    assert "leak_cap" in warning
+    assert "limit both together with leak_cap" in warning
     assert leak_warnings(hide({"epsilon": 3})) == []
     shown = {"pldp": 1, "title": "t", "levels": {"strict": 0.5, "open": 2}, "questions": [QUESTION]}
     assert leak_warnings(pldp.Survey.read(shown)) == []
+
+
+@pytest.mark.parametrize(
+    ("hidden", "advice", "limit"),
+    [
+        ({"epsilon": 0.2}, "limit both together with leak_cap", "set leak_cap to limit both"),
+        ({"leak_cap": 1.2}, "lower leak_cap, which limits both", "leak_cap limits a report to ε = 1.2"),
+    ],
+    ids=["no cap", "cap"],
+)
+def test_check_advises_a_leak_cap_only_where_none_is_set(
+    hidden: dict[str, Any], advice: str, limit: str, tmp_path: Path, capsys
+) -> None:
+    path = tmp_path / "survey.json"
+    hide(hidden).save(path)
+    assert main(["survey", "check", str(path)]) == 0
+    shown = capsys.readouterr()
+    assert advice in " ".join(shown.err.split())
+    assert limit in " ".join(shown.out.split())

@@ -93,7 +93,7 @@ def _reach(rows: Sequence[Row]) -> str:
 
 
 def _where(row: Row) -> str:
-    return " / ".join(filter(None, (row.question, row.level, row.device, f"{row.rounds} rounds" * (row.rounds > 1))))
+    return " / ".join(filter(None, (row.question, row.level, row.device, row.span)))
 
 
 def _list(words: Sequence[str], *, escaped: bool = False) -> str:

@@ -66,7 +66,12 @@ class Row:
     @property
     def channel(self) -> str:
         """The mechanism, and over how many rounds."""
-        return self.mechanism if self.rounds == 1 else f"{self.mechanism}, {self.rounds} rounds"
+        return ", ".join(filter(None, (self.mechanism, self.span)))
+
+    @property
+    def span(self) -> str:
+        """Over how many rounds, in words; empty for one report."""
+        return "" if self.rounds == 1 else f"{self.rounds} rounds"
 
     @property
     def words(self) -> tuple[str, ...]:

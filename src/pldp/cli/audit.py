@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, write_certificate, write_epsilon
+from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate, write_epsilon
 from pldp.cli.output import PLAIN, Words, add_json_option, emit, make_table, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load
@@ -77,10 +77,6 @@ def _document(path: str) -> dict[str, Any] | None:
     return document if spelled else None
 
 
-def _mechanism(row: Row) -> str:
-    return row.mechanism if row.rounds == 1 else f"{row.mechanism} ×{row.rounds}"
-
-
 def _show(console: Console, found: Audit) -> None:
     sampled = any(row.sampled is not None for row in found.rows)
     bounds = ("sampled", "detects") if sampled else ()
@@ -88,7 +84,7 @@ def _show(console: Console, found: Audit) -> None:
     rows: list[list[Words]] = []
     for row in found.rows:
         where = ", ".join(filter(None, (row.question, row.level)))
-        cells: list[Words] = [where, _mechanism(row), row.device, write_epsilon(row.claimed), write_epsilon(row.exact)]
+        cells: list[Words] = [where, row.channel, row.device, write_epsilon(row.claimed), write_epsilon(row.exact)]
         if sampled:
             bound = row.sampled
             detects = None if bound is None else round(bound.detectable, 2)
@@ -108,11 +104,9 @@ def _show(console: Console, found: Audit) -> None:
         people = f"({found.people:,} people in all; the curve is in the JSON)"
         chance = f"{found.false_alarm:.0e}"
         console.print(f"{words} {people}, and any sound mechanism with a chance of at most {chance}.", style="dim")
-    rounds = {row.rounds for row in found.rows} - {1}
-    if rounds:
-        console.print(
-            f"×{max(rounds)}: that many rounds of one person; claimed is what the ledger charges.", style="dim"
-        )
+    span = next((row.span for row in found.rows if row.span), None)
+    if span:
+        console.print(f"{span}: all reports of one person over them; claimed is what the ledger charges.", style="dim")
     for words in found.worth:
         console.print(words, markup=False)
     limits = (

@@ -154,8 +154,8 @@ def _advice(planned: Plan) -> str:
         )
     gain = (best.squared_error / given.squared_error) ** 0.5
     return (
-        f"Best: each person answers {_asked(best.ask, planned)}; errors are {gain:.2f} times those of your current "
-        "design (root mean square), for the same total ε. Write that survey with --out FILE."
+        f"Best: each person answers {_asked(best.ask, planned)}; the typical error is {gain:.2f} times that of "
+        "your current design, for the same total ε. Write that survey with --out FILE."
     )
 
 
@@ -238,7 +238,7 @@ def _levels_table(planned: Plan) -> Table:
 
 
 def _designs_table(planned: Plan) -> Table:
-    heads = ("each person answers", "split of ε", "ε of a question", "root mean squared error")
+    heads = ("each person answers", "split of ε", "ε of a question", "typical error")
     weights = {question.name: question.weight for question in planned.survey.questions}
     cells = sum(weights[each.question] * len(each.rows) for each in planned.questions)
     rows = []
@@ -248,5 +248,19 @@ def _designs_table(planned: Plan) -> Table:
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
             error = (design.squared_error / cells) ** 0.5
             split = design.split if design.fits else f"{design.split}, over the total"
-            rows.append((_asked(design.ask, planned), split, epsilon, f"{error:.4f}"))
-    return make_table(heads, rows, {2, 3}, title="designs with the same total ε per person, best first")
+            rows.append((_asked(design.ask, planned), split, epsilon, f"{100 * error:.3g} pp"))
+    title, caption = "designs with the same total ε per person, best first", _typical_error(planned)
+    return make_table(heads, rows, {2, 3}, title=title, caption=caption)
+
+
+def _typical_error(planned: Plan) -> str:
+    """Say what the errors of designs are: of which estimates, in which unit, and at which shares."""
+    shares = [each.of_shares for each in planned.questions]
+    weighted = "weighted " if len({each.weight for each in planned.survey.questions}) > 1 else ""
+    estimates = " and ".join(
+        words
+        for words, shown in (("shares", any(shares)), ("means (in pp of a number's range)", not all(shares)))
+        if shown
+    )
+    square = f"{weighted}root mean square of the standard errors of all {estimates}"
+    return f"typical error: {square}, if all answers are equally common"

@@ -181,7 +181,9 @@ def _more_than_label(survey: Survey, row: dict[str, Any]) -> str:
     if label is None or (_output_leak(survey, row["question"]) or 0) <= label.micro_epsilon:
         return ""
     shown = f"ε = {row['output_leak']} of it comes from the answer, more than from the label"
-    return f"; {shown} (ε = {epsilon_text(label.micro_epsilon)}): leak_cap limits both together"
+    cap = survey.leak_cap
+    limit = "set leak_cap to limit both" if cap is None else f"leak_cap limits a report to ε = {epsilon_text(cap)}"
+    return f"; {shown} (ε = {epsilon_text(label.micro_epsilon)}); {limit}"
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:

@@ -154,8 +154,8 @@ def _better(planned: Plan) -> dict[str, Any]:
         )
     else:
         words = (
-            f"Better for the same total ε: each person answers {_asked(planned, best)}. Errors are then "
-            f"{_ratio(best, given):.2f} times as large (root mean square)."
+            f"Better for the same total ε: each person answers {_asked(planned, best)}. The typical error "
+            f"(root mean square) is then {_ratio(best, given):.2f} times as large."
         )
     return {"words": words, "designs": designs, "change": _change(planned, best)}
 

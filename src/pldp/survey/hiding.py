@@ -246,10 +246,11 @@ def leak_warnings(survey: Survey) -> list[str]:
         return []
     own = {each.name: each.level_leak for each in survey.questions}
     worst = max(own, key=lambda name: own[name])
+    advice = "limit both together with leak_cap" if survey.leak_cap is None else "lower leak_cap, which limits both"
     return [
         f"levels are hidden behind labels of ε = {epsilon_text(label.micro_epsilon)}, but what a person's answers tell "
         f"about the level is ε = {epsilon_text(together - label.micro_epsilon)} by themselves, most of it in "
-        f"{worst!r} ({epsilon_text(own[worst])}): cap both together with leak_cap, or bring the ε of levels closer"
+        f"{worst!r} ({epsilon_text(own[worst])}): {advice}, or bring the ε of levels closer"
     ]
 
 
