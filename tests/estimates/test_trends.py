@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pldp import Change, Result, Results, Survey, Tally, Trend, change, estimate, tally, trend, two_way
+from pldp import Change, Result, Results, Survey, Tally, Trend, change, combine, estimate, tally, trend, two_way
 from pldp.errors import CallError, EstimateError
 from pldp.estimates import Note, frequencies, personal_frequencies
 from pldp.estimates.kinds import BY_KIND
@@ -31,6 +31,7 @@ EVERYTHING = {
         {"name": "number", "kind": "number", "low": 0, "high": 10, "buckets": 32, "unit": "km"},
     ],
 }
+HALVES = {"a": 0.5, "b": 0.5}
 HIDING = {**EVERYTHING, "hide_level": {"epsilon": 1}, "questions": EVERYTHING["questions"][:1]}
 
 
@@ -244,6 +245,18 @@ def test_notes_of_the_rounds_are_told_by_round_and_quantiles_say_that_they_are_w
     assert "wide-quantiles" in [note.code for note in (results(2)["number"] - results(1)["number"]).notes]
     reworded = replace(results(1)["choice"], text="What?")
     assert "reworded" in [note.code for note in (results(2)["choice"] - reworded).notes]
+
+
+def test_changes_and_combinations_of_tables_with_a_number_say_that_their_errors_assume_smoothness() -> None:
+    survey, pairs = Survey.read(EVERYTHING), [("choice", "other"), ("other", "number")]
+    one, two = (estimate(tally(survey, simulate(survey, 2000, seed=seed), pairs=pairs)) for seed in (1, 2))
+    for plain, smooth in ((two - one).tables, trend([one, two]).tables, combine({"a": one, "b": two}, HALVES).tables):
+        assert "smooth-errors" not in {note.code for note in plain.notes}
+        assert "smooth-errors" in {note.code for note in smooth.notes}
+    table, difference = two.tables[1], two.tables[1] - one.tables[1]
+    assert table.assumes_smoothness
+    widths = (np.ravel(ends.high - ends.low) for ends in (difference.interval(), table.interval()))
+    assert np.less(*widths).any()  # intervals for any distribution would be wider than those of one round
 
 
 def test_without_standard_errors_there_is_no_test() -> None:

@@ -153,11 +153,6 @@ def test_the_page_of_codes_lists_exactly_the_codes_of_notes_that_occur() -> None
     assert "levels-disagree" in made  # a code that is a constant
 
 
-def test_every_decision_is_listed() -> None:
-    notes = {path.name for path in (DOCS / "decisions").glob("0*.md")}
-    assert set(re.findall(r"\((0[\w-]+\.md)\)", read(DOCS / "decisions" / "README.md"))) == notes
-
-
 def test_the_json_of_an_estimate_on_the_collector_page_has_the_keys_of_one() -> None:
     (example,) = re.findall(r"^```json\n(\{\"survey\".+?)^```$", read(DOCS / "collector.md"), re.MULTILINE | re.DOTALL)
     survey = Survey.load(ROOT / "examples" / "commute.toml")

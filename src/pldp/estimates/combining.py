@@ -133,6 +133,7 @@ def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArra
     about = {
         notes.known_scaled("the groups", total / whole): abs(total / whole - 1) > 1e-9,
         notes.QUANTILES_LEFT_OUT: not first.has_normal_error.all(),
+        notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in results),
     }
     assumptions = dict.fromkeys(text for each in results for text in each.assumptions if text != notes.SAMPLE)
     reports = sum(each.reports for each in results)

@@ -138,6 +138,12 @@ WIDE_QUANTILES: Final = Note(
     "changes of quantiles lie between the ends of both intervals: their own intervals are wider than needed",
     "info",
 )
+SMOOTH_ERRORS: Final = Note(
+    "smooth-errors",
+    "these errors assume that the number has a smooth distribution: where many people share one number right beside "
+    "the edge of a range, intervals can be too narrow",
+    "info",
+)
 LIVE_CHANGES: Final = Note(
     "live-intervals",
     "intervals and test hold however often you look at the latest round, if no earlier one was closed because of what "
@@ -286,7 +292,7 @@ def warnings_of(names: Sequence[str], results: Sequence[Result]) -> list[Note]:
 
 def come_together(values: Sequence[str]) -> str:
     """Name values whose bits come together."""
-    return f"bits of {_some(values)} come together more often than any honest population allows"
+    return f"bits of {_some([*map(repr, values)])} come together more often than any honest population allows"
 
 
 def impossible_share(value: str, side: str) -> str:
@@ -310,7 +316,7 @@ def sent_again(times: int) -> str:
 def _some(values: Sequence[str]) -> str:
     """Name the first few values."""
     more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
-    return f"{', '.join(map(repr, values[:3]))}{more}"
+    return f"{', '.join(values[:3])}{more}"
 
 
 def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
@@ -368,8 +374,7 @@ def live_intervals(wider: float) -> Note:
 
 def too_few_to_say(labels: Sequence[str], needed: int, unit: str) -> Note:
     """Say that intervals are as wide as all that is possible, of these labels or, without any, of all."""
-    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
-    about = f" about {', '.join(labels[:3])}{more}" if labels else ""
+    about = f" about {_some(labels)}" if labels else ""
     wanted = "10 points" if unit == "share" else "10 % of the range"
     return Note("too-few-to-say", f"too few reports to say anything{about}; about {needed:,} needed for ± {wanted}")
 
@@ -383,17 +388,15 @@ def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
         labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
     needed = max((row["too_few"] for row in few), default=0)
     first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
-    wider = result.reach() / normal_reach(result.confidence)
-    live = () if result.live is None else (live_intervals(wider),)
+    live = () if result.live is None else (live_intervals(result.reach() / normal_reach(result.confidence)),)
     return first, (*live, *(() if result.rare is None else (rare_labels(result),)))
 
 
 def rare_labels(result: Result) -> Note:
     """Name the labels that few reports speak for."""
     rare = [label for label, marked in zip(result.labels, result.rare_rows(), strict=True) if marked]
-    named = [label if isinstance(label, str) else " × ".join(label) for label in rare[:3]]
-    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
-    about = f"few reports speak for {', '.join(named)}{more}"
+    named = [label if isinstance(label, str) else " × ".join(label) for label in rare]
+    about = f"few reports speak for {_some(named)}"
     return Note("rare-labels", f"{about}: their intervals are not normal, and hold more often than stated", "info")
 
 
@@ -438,11 +441,8 @@ def sets_too_large(largest: int) -> Note:
 
 def untold_items(items: Sequence[str]) -> Note:
     """Name the items that no report of some level tells about."""
-    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-    about = f"{', '.join(items[:3])}{more}"
-    return Note(
-        "few-reports", f"too few reports: those of some level say nothing about {about}; other levels count alone"
-    )
+    about = f"those of some level say nothing about {_some(items)}"
+    return Note("few-reports", f"too few reports: {about}; other levels count alone")
 
 
 def uncertain_items(error: float) -> Note:

@@ -215,6 +215,11 @@ class Result(ABC):
         return np.ones(self.estimates.size, bool)
 
     @property
+    def assumes_smoothness(self) -> bool:
+        """Whether standard errors hold only if the distribution of a number is smooth; its own intervals do anyway."""
+        return False
+
+    @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether the interval of each number holds more often than it says, on purpose."""
         return self.rare_rows()

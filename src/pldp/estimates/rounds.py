@@ -270,6 +270,7 @@ def compare_rounds(
         notes.REWORDED: any(each.text != latest.text for each in rounds),
         notes.people_overlap(shared) if shared else different: True,
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),
+        notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in rounds),
     }
     own = notes.warnings_of(names, rounds)
     assumptions = dict.fromkeys(text for each in rounds for text in each.assumptions)

@@ -63,9 +63,14 @@ class Table(Result):
         return self.people
 
     @property
+    def assumes_smoothness(self) -> bool:
+        """Whether a number is one of the questions."""
+        return any(self.reaches)
+
+    @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether few reports speak for a combination, or a number is one of the questions."""
-        return self.rare_rows() | any(self.reaches)
+        return self.rare_rows() | self.assumes_smoothness
 
     def interval(
         self, confidence: float | None = None, *, simultaneous: bool = False, smooth: bool = False
@@ -77,7 +82,7 @@ class Table(Result):
         standard errors as any other interval.
         """
         found = super().interval(confidence, simultaneous=simultaneous)
-        if smooth or not any(self.reaches):
+        if smooth or not self.assumes_smoothness:
             return found
         wanted = self._confidence(confidence)
         allowed = self.fit_confidence(1 - (1 - wanted) / (self.estimates.size if simultaneous else 1))
@@ -121,7 +126,7 @@ class Table(Result):
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows with the consistent share beside each."""
         rows, consistent = super().records(confidence), self._consistent.ravel().tolist()
-        if any(self.reaches):
+        if self.assumes_smoothness:
             smooth = self.interval(confidence, smooth=True)
             ends = zip(np.ravel(smooth.low).tolist(), np.ravel(smooth.high).tolist(), strict=True)
             about = ({"conservative": True, "smooth_low": low, "smooth_high": high} for low, high in ends)
