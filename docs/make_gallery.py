@@ -38,9 +38,9 @@ SEEN_FROM = {
 
 GROUPS = {
     "/": "The survey page",
-    "notice": "Notices in place of a page",
+    "notice": "Error pages",
     "/dashboard": "The dashboard",
-    "/results": "Results for everybody",
+    "/results": "Public results",
     "/reading": "",
     "new": "`pldp new`",
     "kit": "`pldp kit`",
@@ -50,9 +50,9 @@ GROUPS = {
 HEAD = """\
 # Every screen
 
-Pictures of everything that people see, made by `docs/make_gallery.py` with the helpers of the tests
-(`tests/helpers/screens`). A test compares this list with the addresses and the parts of the pages. Names, answers and
-reports are made up.
+Screenshots of everything that participants and operators can see. All names, answers and reports are made up.
+`docs/make_gallery.py` takes the screenshots with helpers of the tests (`tests/helpers/screens`), and a test checks
+that no page, and no part of a page, is missing.
 """
 
 
@@ -110,7 +110,7 @@ def survey_page(visit: Visits, folder: Path) -> Iterator[tuple[Page, str]]:
         for name, options in (("german", SMALL), ("without-scripts", {**PHONE, "java_script_enabled": False})):
             page = visit(**options).page
             page.goto(server.url)
-            page.locator("#choosing" if name == "german" else "noscript").wait_for(state="attached")
+            page.locator("#choosing:not([hidden])" if name == "german" else "noscript").wait_for(state="attached")
             page.wait_for_load_state("networkidle")
             yield page, f"survey-{name}"
 
