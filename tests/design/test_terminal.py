@@ -87,11 +87,46 @@ def test_what_is_wrong_is_told_and_can_be_mended(monkeypatch, capsys, tmp_path: 
         "level a.epsilon: ",
         "question q.values: must be a list of 2",
         "Unknown: 'svae'; did you mean 'save'?",
-        "There is no question 'p'",
+        "unknown question; this survey has: q",
         "There is no key 'tite'; did you mean 'title'?",
     ):
         assert expected in out
     assert load(path).question("q").levels[0].micro_epsilon == 1_500_000
+
+
+def test_a_number_may_begin_at_0(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    typed = "T\n\nyes\nnumber\nhours\nHow long?\n0\n12\nno\nedit hours\n" + "\n" * 11 + "save\n"
+    assert type_in(monkeypatch, typed, str(path)) == 0
+    assert "fill this in" not in capsys.readouterr().out
+    assert load(path).question("hours").bounds == ("0", "12")
+
+
+def test_prompts_show_what_an_empty_line_means(monkeypatch, capsys, tmp_path: Path) -> None:
+    typed = SLEEP + "edit hours\n" + "\n" * 8 + "set language\n\nquit\n"
+    assert type_in(monkeypatch, typed, str(tmp_path / "s.toml")) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for expected in (
+        "keep them? (yes or no) [yes]: ",
+        "[choice]: ",
+        "Another question? (yes or no) [no]: ",
+        "An empty line keeps what is there; a dash empties it.",
+        "Short, for files and results. Name [hours]: ",
+        "The language of the texts in this file; en if not given. Language",
+    ):
+        assert expected in out
+    assert "One on each line" not in out
+
+
+def test_what_is_wrong_with_a_question_is_told_once(monkeypatch, capsys, tmp_path: Path) -> None:
+    typed = SLEEP + "edit hours\n\n\nx\n" + "\n" * 5 + "\nedit\nremove symtoms\nwat\nquit\n"
+    assert type_in(monkeypatch, typed, str(tmp_path / "s.toml")) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count("question hours.values: must be a list of 2") == 1
+    assert "Which question? hours, symptoms, age" in out
+    assert "unknown question 'symtoms'; did you mean 'symptoms'?" in out
+    assert "Unknown: 'wat'; type help" in out
+    assert "Unknown: ''" not in out
 
 
 def test_a_better_design_can_be_taken(monkeypatch, capsys, tmp_path: Path) -> None:

@@ -30,10 +30,12 @@ from pldp.design import (
 )
 from pldp.errors import SurveyError, UsageError
 from pldp.survey import KINDS
-from pldp.words import suggest
+from pldp.words import suggest, unknown
 
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _YES: Final = {"y", "yes"}
+_KEEP: Final = "An empty line keeps what is there; a dash empties it."
+_ON_PAGE: Final = "One on each line."  # how the page takes a list, whose labels are separated by commas here
 
 
 def ask_survey(path: str | None, people: int) -> None:
@@ -48,7 +50,7 @@ def ask_survey(path: str | None, people: int) -> None:
 
 def _open(console: Console, path: str | None) -> Draft:
     try:
-        name = path or console.input("File name [survey.toml]: ").strip() or "survey.toml"
+        name = path or console.input("File name [survey.toml]: ", markup=False).strip() or "survey.toml"
     except EOFError:
         raise UsageError("standard input ended before the name of the file") from None
     return Draft.open(name)
@@ -88,8 +90,11 @@ class _Asking:
                 return
             if word == "save" and self._save():
                 return
+            if not word:
+                continue
             if word not in self._commands:
-                self._console.print(f"Unknown: {word!r}{suggest(word, self._commands)}", style="red")
+                hint = suggest(word, self._commands) or "; type help for what each word does"
+                self._console.print(f"Unknown: {word!r}{hint}", style="red")
                 continue
             self._commands[word][1](rest.strip())
 
@@ -99,7 +104,10 @@ class _Asking:
 
     def _ask(self, words: str, now: str = "") -> str:
         shown = f"{words} [{now}]: " if now else f"{words}: "
-        return self._console.input(shown).strip() or now
+        return self._console.input(shown, markup=False).strip() or now
+
+    def _agree(self, words: str, usual: str = "no") -> bool:
+        return self._ask(f"{words} (yes or no)", usual).lower() in _YES
 
     def _begin(self) -> None:
         """Ask for what every survey needs."""
@@ -107,11 +115,17 @@ class _Asking:
             if field.required or field.key == "collector":
                 self._ask_field(field, self._document)
         levels = ", ".join(f"{name} {entry['epsilon']}" for name, entry in self._document["levels"].items())
-        if self._ask(f"Levels {levels}: keep them? (yes or no)", "yes").lower() not in _YES:
+        if not self._agree(f"Levels {levels}: keep them?", "yes"):
             self._levels("")
+        self._add_and_check()
+        while self._agree("Another question?"):
+            self._add_and_check()
+
+    def _add_and_check(self) -> None:
+        """Add a question, and say at once what is wrong with it."""
         self._add("")
-        while self._ask("Another question? (yes or no)", "no").lower() in _YES:
-            self._add("")
+        place = len(self._document["questions"]) - 1
+        self._tell(each for each in check_document(self._document)[1] if each.where[:2] == ("questions", place))
 
     def _show(self) -> None:
         state = {"document": deepcopy(self._document), "people": self._people}
@@ -141,13 +155,13 @@ class _Asking:
     def _save(self) -> bool:
         """Write the file; one that has changed meanwhile only after a yes."""
         survey, _ = check_document(self._document)
-        if survey is None and self._ask("This is no valid survey yet. Save it anyway? (yes or no)", "no") not in _YES:
+        if survey is None and not self._agree("This is not a valid survey yet. Save it anyway?"):
             return False
         try:
             self._draft.save(self._document)
         except ChangedError as error:
             self._console.print(f"{error}.", style="bold red")
-            if self._ask("Overwrite it? (yes or no)", "no").lower() not in _YES:
+            if not self._agree("Overwrite it?"):
                 return False
             self._draft.save(self._document, overwrite=True)
         except SurveyError as error:
@@ -160,6 +174,8 @@ class _Asking:
     def _ask_field(self, field: Field, table: dict[str, Any]) -> None:
         """Ask for one key; an empty line keeps what is there, and a dash takes it out."""
         now = table.get(field.key)
+        if words := _sentence(field.help):
+            self._console.print(words, style="dim")
         if field.form == GROUP:
             inside = dict(now) if isinstance(now, dict) else {}
             for each in field.fields:
@@ -187,18 +203,17 @@ class _Asking:
     def _edit(self, name: str) -> None:
         place = self._find(name)
         if place is not None:
+            self._console.print(_KEEP, style="dim")
             question = self._document["questions"][place] = dict(self._document["questions"][place])
             self._ask_question(place, question.get("kind", next(iter(KINDS))), everything=True)
 
     def _ask_question(self, place: int, kind: str, *, everything: bool) -> None:
-        """Ask for the fields of a question, and again for what is wrong."""
+        """Ask for the fields of a question: those that every one has, or all."""
         question = self._document["questions"][place]
         fields = question_fields(kind)
         usual = [field for field in fields if field.required or field.key == "text"]
         for field in fields if everything else usual:
             self._ask_field(field, question)
-        mine = [each for each in check_document(self._document)[1] if each.where[:2] == ("questions", place)]
-        self._tell(mine)
 
     def _remove(self, name: str) -> None:
         place = self._find(name)
@@ -209,7 +224,9 @@ class _Asking:
         names = [str(question.get("name", "")) for question in self._document.get("questions", ())]
         if name in names:
             return names.index(name)
-        self._console.print(f"There is no question {name!r}{suggest(name, names)}", style="red")
+        known = ", ".join(filter(None, names)) or "no questions"
+        wrong = unknown("question", name, filter(None, names), "this survey") if name else f"Which question? {known}"
+        self._console.print(wrong, style="red")
         return None
 
     def _levels(self, _: str) -> None:
@@ -231,7 +248,7 @@ class _Asking:
         if key not in fields:
             self._console.print(f"There is no key {key!r}{suggest(key, fields)}", style="red")
             return
-        self._console.print(f"{fields[key].help} A dash empties it.", style="dim")
+        self._console.print(_KEEP, style="dim")
         self._ask_field(fields[key], self._document)
 
     def _count_people(self, text: str) -> None:
@@ -259,6 +276,13 @@ def _read(field: Field, text: str) -> Any:
     return text.lower() in _YES if field.form == SWITCH else text
 
 
+def _sentence(words: str) -> str:
+    """Return what the page says about a field as a whole sentence, without what holds only there."""
+    own = words.replace(_ON_PAGE, "").strip().removesuffix(".")
+    first = own[:1].upper() if own[:1].isascii() else own[:1]
+    return f"{first}{own[1:]}." if own else ""
+
+
 def _number(text: str) -> int | Decimal | str:
     """Return a number where it is one; other text is left to the reader, which says what is wrong."""
     if not _NUMBER.fullmatch(text):
@@ -267,8 +291,8 @@ def _number(text: str) -> int | Decimal | str:
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> None:
-    """Set a key; what is empty is no key."""
-    if value in ("", [], {}, None, False):
+    """Set a key; what is empty is no key. The number 0 is not empty, although it equals `False`."""
+    if value is False or value is None or value in ("", [], {}):
         table.pop(key, None)
     else:
         table[key] = value
