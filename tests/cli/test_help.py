@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,7 +91,12 @@ def test_completion_of_a_real_shell_knows_verbs_actions_and_options(capsys) -> N
         (["pldp", "est"], ["estimate"]),
         (["pldp", "survey", "ch"], ["check"]),
         (["pldp", "survey", "check", "--trus"], ["--trusted-key"]),
+        (["pldp", "survey", "check", "--k"], []),  # an option of survey sign
+        (["pldp", "store", "token"], ["token", "tokens"]),
         (["pldp", "plan", "x.toml", "--err"], ["--error"]),
+        (["pldp", "completion", "z"], ["zsh"]),
+        (["pldp", "sql", "s.toml", "--dialect", "d"], ["duckdb"]),
+        (["pldp", "tally", "r.parquet", "--engine", "s"], ["spark"]),
     ):
         ask = f"{script}\nCOMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _pldp; echo ${{COMPREPLY[*]}}"
         said = subprocess.run([bash, "-c", ask], capture_output=True, text=True, check=True)
@@ -100,6 +107,25 @@ def test_completion_of_a_real_shell_knows_verbs_actions_and_options(capsys) -> N
 def test_other_shells_have_every_verb(capsys, shell: str) -> None:
     _, script, _ = told(capsys, "completion", shell)
     assert all(verb in script for verb in VERBS)
+
+
+def test_fish_tells_the_verb_tally_from_the_action_of_store(capsys) -> None:
+    lines = told(capsys, "completion", "fish")[1].splitlines()
+    of_verb = [line for line in lines if "contains -- tally (commandline -opc)[2]" in line]
+    of_store = [line for line in lines if "contains -- tally (commandline -opc)[3]" in line]
+    assert any(line.endswith("-l from-counts") for line in of_verb)
+    assert any(line.endswith("-x -a 'local duckdb spark'") for line in of_verb)
+    assert any(line.endswith("-l database") for line in of_store)
+    assert all("contains -- store (commandline -opc)[2]; and " in line for line in of_store)
+    assert not any(line.endswith("-l from-counts") for line in of_store)
+
+
+def test_the_help_of_completion_says_where_its_output_goes(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["completion", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    for words in ("~/.bashrc", "~/.zshrc", "~/.config/fish/config.fish"):
+        assert words in out
 
 
 def test_the_doctor_names_what_is_there_and_what_is_not(capsys, tmp_path: Path, monkeypatch) -> None:
@@ -118,3 +144,26 @@ def test_the_doctor_names_what_is_there_and_what_is_not(capsys, tmp_path: Path, 
     assert (code, json.loads(out)["problems"]) == (1, 1)
     database.chmod(0o600)
     assert told(capsys, "doctor", "--database", database)[0] == 0
+    with closing(sqlite3.connect(database)) as made:
+        made.execute("CREATE TABLE t (x)")
+    assert told(capsys, "doctor", "--database", database)[0] == 0
+
+
+def test_the_doctor_says_what_is_wrong_with_a_database(capsys, tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("no database", encoding="utf-8")
+    text.chmod(0o600)
+    for path, problem in (
+        (text, "is not an SQLite database"),
+        (tmp_path, "is not a file"),
+        (tmp_path / "none" / "pldp.db", "is not a folder"),
+    ):
+        code, out, _ = told(capsys, "doctor", "--database", path)
+        words = " ".join(out.split())
+        assert code == 1
+        assert problem in words
+        assert "1 problem" in words
+        assert "pldp serve makes it" not in words
+    code, out, _ = told(capsys, "doctor", "--database", tmp_path / "pldp.db")
+    assert (code, "pldp serve makes it" in " ".join(out.split())) == (0, True)
+    assert "No problems; what is missing is optional." in out

@@ -36,7 +36,7 @@ VERBS: Final = {
     "reproduce": "run the experiments of the papers again and judge their claims",
     "datasets": "list the datasets of the experiments, and get what is missing",
     "doctor": "say what this installation has, what it lacks and how to get it",
-    "completion": "print what makes a shell complete verbs and options",
+    "completion": "print a script that completes verbs and options in bash, zsh or fish",
 }
 """Every verb in the order of the help, and what it does. Its module is loaded when it is called."""
 

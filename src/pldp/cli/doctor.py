@@ -32,6 +32,7 @@ EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 }
 LEAST_FREE: Final = 1 << 30
 """Bytes that should be free beside a database."""
+_SQLITE: Final = b"SQLite format 3\0"
 _YEAR: Final = 2025
 """A clock before this is wrong: no version of this package is as old."""
 
@@ -67,6 +68,11 @@ def _run(args: argparse.Namespace) -> int:
 def _show(console: Console, found: list[Finding]) -> None:
     rows = [(each.what, Text(each.state, COLOURS[each.state]), each.words) for each in found]
     console.print(make_table(("what", "state", ""), rows, (), **PLAIN))
+    states = [each.state for each in found]
+    optional = "; what is missing is optional" if "missing" in states else ""
+    problems = states.count("problem")
+    counted = f"{problems} {'problem' if problems == 1 else 'problems'}" if problems else "No problems"
+    console.print(f"{counted}{optional}.")
 
 
 def _installed(name: str) -> str | None:
@@ -113,7 +119,7 @@ def _clock() -> Finding:
 
 def _folder(what: str, folder: Path) -> Finding:
     if not folder.is_dir():
-        return Finding(what, "problem", f"{folder} is no folder")
+        return Finding(what, "problem", f"{folder} is not a folder")
     free = shutil.disk_usage(folder).free
     if not os.access(folder, os.W_OK):
         return Finding(what, "problem", f"{folder} cannot be written")
@@ -127,11 +133,23 @@ def _database(given: str) -> Iterator[Finding]:
         return
     path = Path(given)
     yield _folder("database folder", path.parent)
-    if not path.is_file():
+    if not path.parent.is_dir():
+        return
+    if not path.exists():
         yield Finding("database", "missing", f"{path} is not there yet: pldp serve makes it")
+    elif not path.is_file():
+        yield Finding("database", "problem", f"{path} is not a file")
     elif os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & ~OWNER_ONLY:
         yield Finding("database", "problem", f"others on this machine may read {path}: chmod 600 {path}")
     elif not os.access(path, os.R_OK | os.W_OK):
         yield Finding("database", "problem", f"{path} cannot be read and written by this user")
+    elif not _is_sqlite(path):
+        yield Finding("database", "problem", f"{path} is not an SQLite database")
     else:
         yield Finding("database", "ok", f"{path}: pldp store check compares its content with its checksums")
+
+
+def _is_sqlite(path: Path) -> bool:
+    """Whether a file begins as those of SQLite do; an empty one is a database without tables."""
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) in (b"", _SQLITE)

@@ -15,7 +15,16 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self.actions: dict[str, Parser] = {}
+        self.values: dict[str, tuple[str, ...]] = {}
         super().__init__(*given, **named)
+
+    def add_argument(self, *names: Any, **named: Any) -> argparse.Action:
+        """Add an argument, and keep the values it can have: `values` by option, and of arguments by the empty name."""
+        made = super().add_argument(*names, **named)
+        if made.choices is not None:
+            option = next((name for name in made.option_strings if name.startswith("--")), "")
+            self.values[option] = tuple(map(str, made.choices))
+        return made
 
     def add_subparsers(self, **named: Any) -> Any:
         """Add parsers below this one."""

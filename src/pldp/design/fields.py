@@ -37,7 +37,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "Hide the chosen level",
         "A report then carries a random label instead of the level. Leave both empty to show the level.",
     ),
-    "epsilon": ("ε of the label", ""),
+    "epsilon": ("ε of the label", "A smaller ε hides the level better."),
     "leak_cap": ("Most that a report may tell about the level", "ε of label and answers together."),
     "answer_bytes": ("Bytes of an answer", "A limit for long lists of labels. Empty: 512."),
     "shuffle": ("A third party shuffles reports", "Who is trusted to shuffle reports before anyone else sees them."),
