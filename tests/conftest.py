@@ -79,6 +79,15 @@ def visit(browser: Any) -> Iterator[Any]:
         yield opener
 
 
+@pytest.fixture(scope="module")
+def client() -> Any:
+    """The JavaScript client that is audited."""
+    from helpers.machine import lacks  # noqa: PLC0415 - only where audits are tested
+    from pldp.auditing import JavaScript  # noqa: PLC0415
+
+    return JavaScript.find() or lacks("there is no Node here")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session on a cluster of two executors; see `helpers.clusters`. Its tests are one xdist group."""
