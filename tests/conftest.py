@@ -13,6 +13,7 @@ from pldp.survey import Survey, loads
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist, which reads the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of a file on one worker, where no group says otherwise: what they share is then made once."""
     for item in items:
