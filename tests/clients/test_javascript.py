@@ -52,7 +52,7 @@ def run(*command: str | Path, folder: Path = CLIENT) -> str:
     return done.stdout
 
 
-REPORTS = 100_000 if LONG else 60
+REPORTS = 100_000 if LONG else 25
 
 
 @pytest.fixture(scope="module")

@@ -48,13 +48,15 @@ FORMS = loads(
 )
 
 
-@pytest.fixture(params=["local", "spark", "frames"])
+@pytest.fixture(params=["local", "spark", pytest.param("frames", marks=FULL)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     if request.param == "local":
         return Local(tmp_path)
     return {"spark": Spark, "frames": Frames}[request.param](tmp_path, request.getfixturevalue("spark"))
 
 
+EVERY = pytest.mark.parametrize("engine", ["local", "spark", "frames"], indirect=True)
+"""Also in the short form, where Spark reads the files itself."""
 BOTH = pytest.mark.parametrize("engine", ["local", "spark"], indirect=True)
 """For what does not depend on who reads files."""
 
@@ -176,6 +178,7 @@ def test_any_reports_are_counted_like_a_plain_loop_counts_them(engine: Engine, t
     assert counted.reports == len(rows) - reasons.total()
 
 
+@EVERY
 def test_the_tally_is_bit_for_bit_that_of_one_machine(engine: Engine, tmp_path: Path) -> None:
     folder = write(tmp_path, FORMS)
     how = {"patterns": True, "pairs": [("direct", "mix.ed")]}

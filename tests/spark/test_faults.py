@@ -45,7 +45,7 @@ def test_a_tally_is_exact_though_an_executor_is_killed_in_the_middle(
     spark: Any, tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch, reader: str
 ) -> None:
     files = runs(12, 24)
-    partitions = Partitions(commute, files * 20_000, files)
+    partitions = Partitions(commute, files * runs(2_000, 20_000), files)
     for place in range(files):
         partitions.write(tmp_path, place)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,12 @@ from pldp.reports.columns import read_parquet, rows_of_parquet, write_parquet
 from pldp.simulate import Partitions
 
 pytestmark = pytest.mark.xdist_group("spark")
+FULL = pytest.mark.skipif(not os.environ.get("PLDP_LONG"), reason="in `make test-spark`")
+ROUNDS = [
+    pytest.param(0, 4, id="two rounds"),
+    pytest.param(0, 64, id="one", marks=FULL),
+    pytest.param(1 << 26, 64, id="none", marks=FULL),
+]
 counting = pytest.importorskip("pldp.tallies.spark.counting", reason="install 'pldp[spark]'")
 cluster = pytest.importorskip("pldp.tallies.spark.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
@@ -54,7 +61,7 @@ def cut(folder: Path, survey: Survey, *, reports: int, rows: int) -> Path:
     return whole
 
 
-@pytest.mark.parametrize(("pending", "width"), [(0, 4), (0, 64), (1 << 26, 64)], ids=["two rounds", "one", "none"])
+@pytest.mark.parametrize(("pending", "width"), ROUNDS)
 def test_row_groups_of_one_file_and_many_tiny_files_are_counted_by_many_tasks(
     spark: Any, tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch, pending: int, width: int
 ) -> None:

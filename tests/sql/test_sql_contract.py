@@ -109,6 +109,8 @@ def test_every_way_to_ask_is_counted_as_by_the_local_tally(tmp_path: Path, way: 
 
 
 def test_hidden_levels_keep_whole_rows(engine: Any, tmp_path: Path) -> None:
+    if isinstance(engine, SparkSQL) and not os.environ.get("PLDP_LONG"):
+        pytest.skip("in `make test-long`")
     people = Population.of_shares(HIDDEN, 500, seed=1)
     write_parquet(tmp_path / "r.parquet", HIDDEN, simulate_reports(HIDDEN, people, seed=1))
     counted = same(engine, HIDDEN, tmp_path / "r.parquet")
