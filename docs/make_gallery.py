@@ -16,7 +16,7 @@ COLOURS = 64  # enough for pages, and a third of the bytes
 sys.path[:0] = [str(ROOT / "tests")]
 
 from PIL import Image  # noqa: E402
-from playwright.sync_api import Page  # noqa: E402
+from playwright.sync_api import FloatRect, Page  # noqa: E402
 
 from helpers.browsers import Visits, open_browser, visits  # noqa: E402 - they are found where the tests are
 from helpers.collector.servers import running  # noqa: E402
@@ -65,7 +65,7 @@ def main() -> None:
         for page, name in walk(visit, Path(folder), wanted):
             seen.append(name)
             if name.startswith(wanted):
-                keep(page.screenshot(), name)
+                keep(page.screenshot(clip=filled(page)), name)
     listed = {screen.name for screen in SCREENS}
     if not listed.issuperset(seen) or ("" in wanted and listed != set(seen)):
         raise SystemExit(f"screens and their list differ: {', '.join(sorted(listed.symmetric_difference(seen)))}")
@@ -88,7 +88,7 @@ def walk(visit: Visits, folder: Path, wanted: tuple[str, ...]) -> Iterator[tuple
             (folder / start).mkdir()
             yield from ((page, name) for name in flow(page, folder / start))
     if asked("report", "notebook"):
-        page = visit(**DESK).page
+        page = visit(viewport={"width": 1280, "height": 760}).page
         yield from ((page, name) for name in others.written(page, folder))
 
 
@@ -124,6 +124,13 @@ def collector_pages(visit: Visits, folder: Path) -> Iterator[tuple[Page, str]]:
         yield from ((page, name) for name in others.dashboard(page, server, token))
     page = visit(**DESK).page
     yield from ((page, name) for name in others.first_reports(page, folder))
+
+
+def filled(page: Page) -> FloatRect:
+    """Return what a page fills of the window, from the top."""
+    size = page.viewport_size or {"width": 0, "height": 0}
+    bottom = page.evaluate("Math.ceil(document.body.getBoundingClientRect().bottom) + 8")
+    return {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], bottom)}
 
 
 def keep(picture: bytes, name: str) -> None:
