@@ -158,8 +158,8 @@ def joints(count: int, seed: int) -> list[np.ndarray]:
 @cache
 def expected_rounds(target: str, pool: str) -> list[tuple[np.ndarray, Result, Result]]:
     """Every way of moving with the results of both rounds."""
-    both = {"target": target, "pool": pool}
-    return [(joint, *(expected(joint.sum(axis=axis), SIZES, **both) for axis in (1, 0))) for joint in joints(40, seed=1)]
+    ways, options = joints(40, seed=1), {"target": target, "pool": pool}
+    return [(joint, *(expected(joint.sum(axis=axis), SIZES, **options) for axis in (1, 0))) for joint in ways]
 
 
 @pytest.mark.parametrize("switch", [False, True], ids=["levels stay", "levels switch"])

@@ -32,14 +32,14 @@ QUESTIONS = {
     "several labels with budgets": (
         'kind = "choices"\nvalues = ["a", "b", "c"]\nfractions = { a = "1/2" }\nunprotected = ["c"]'
     ),
-    "number": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 64',
-    "number, stochastic rounding": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 64\nmechanism = "sr"',
-    "number, Laplace": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 64\nmechanism = "laplace"',
+    "number": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 24',
+    "number, stochastic rounding": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 24\nmechanism = "sr"',
+    "number, Laplace": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 24\nmechanism = "laplace"',
     "budgets": 'values = ["a", "b", "c", "d"]\nfractions = { a = "1/2" }',
     "budgets, one unprotected": 'values = ["a", "b", "c", "d"]\nfractions = { a = "1/2" }\nunprotected = ["d"]',
     "budgets in bits": 'values = ["a", "b", "c", "d"]\nfractions = { a = "1/2" }\nmechanism = "idue"',
 }
-SHARES = {"choices": [0.1, 0.4, 0.7], "number": np.arange(1, 65), "choice": [0.1, 0.2, 0.3, 0.4]}
+SHARES = {"choices": [0.1, 0.4, 0.7], "number": np.arange(1, 25), "choice": [0.1, 0.2, 0.3, 0.4]}
 
 
 def survey_of(words: str, factor: float = 1) -> Survey:
@@ -190,7 +190,7 @@ def test_people_for_an_error_are_those_of_shares() -> None:
 WRONG = {
     "shares of q must be 3 numbers from 0 to 1": ("several labels", [0.1, 2, 0.3]),
     "shares of q must name its labels only: a, b, c": ("several labels", {"z": 0.5}),
-    "shares of q must be 64 finite numbers": ("number", [1, 2]),
+    "shares of q must be 24 finite numbers": ("number", [1, 2]),
     "shares of q must be a list with one weight per bucket": ("number", {"10": 5}),
     "shares of q must be 4 finite numbers": ("budgets", {"a": -1}),
 }
