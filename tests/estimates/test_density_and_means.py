@@ -213,7 +213,7 @@ def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
         (lambda seed: masses(3, 20_000, seed, 128), runs(1, 3), 0.8, 0.95),
         (
             lambda seed: np.where(np.random.default_rng(seed).random(20_000) < 0.3, 0, beta(20_000, seed, 128)),
-            runs(1, 3),
+            3,
             1.0,
             0.6,
         ),
