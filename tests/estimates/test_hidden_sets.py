@@ -127,9 +127,10 @@ def test_intervals_cover(name: str) -> None:
 def test_errors_that_ignore_the_mix_do_not_cover(monkeypatch) -> None:
     """The twin: with a label of little ε the estimated mix makes most of the error of rare items."""
     sets, true = [["c"], ["d"]], SUPPORTS[2:]
+    drawn = [draw("a budget per box", 40_000, run, 200_000) for run in range(50)]
 
     def covered() -> np.ndarray:
-        found = [supports(draw("a budget per box", 40_000, run, 200_000), ITEMS, sets) for run in range(50)]
+        found = [supports(each, ITEMS, sets) for each in drawn]
         return np.array([np.abs(own.support - true) < 1.96 * own.standard_error for own in found])
 
     right = covered()
@@ -175,7 +176,7 @@ def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_levels_that_depend_on_nothing_are_not_noticed(name: str) -> None:
-    found = [draw(name, 4000, run).together(4, "precision", "population").dependence for run in range(runs(60, 10_000))]
+    found = [draw(name, 4000, run).together(4, "precision", "population").dependence for run in range(runs(40, 10_000))]
     rejected = sum(each.rejected for each in found if each is not None)
     assert stats.binom.sf(rejected - 1, len(found), 0.01) > FALSE_ALARM
 
@@ -193,7 +194,7 @@ def test_the_difference_that_would_have_been_noticed_is_noticed_with_eighty_perc
 def test_any_false_set_is_reported_with_five_percent_at_most() -> None:
     """Supports stand just below what is asked for; all sets of up to three items."""
     false = []
-    for run in range(runs(60, 1000)):
+    for run in range(runs(40, 1000)):
         generator = np.random.default_rng([run, 9])
         ticked = generator.random((5000, 4)) < np.array([0.35, 0.35, 0.35, 0.35])
         ticked[:, 1:] |= ticked[:, :1]  # whoever has the first has all

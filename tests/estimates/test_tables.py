@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import stats
 from helpers.claims import mean_is, runs
 from pldp import Device, Survey, Tally, tally
 from pldp.errors import EstimateError, TallyError
-from pldp.estimates import cross, estimate, three_way, two_way
+from pldp.estimates import Table, cross, estimate, three_way, two_way
 from pldp.estimates.consistency import nearest_tables, with_margins
 from pldp.estimates.tables import ItemAxis, LabelAxis, Spread
 from pldp.estimates.tables.hidden import HiddenTable, label_chance
@@ -62,7 +63,14 @@ def shares_of(indicators: dict[str, np.ndarray], names: tuple[str, ...]) -> np.n
     return np.einsum(f"{terms}->{letters}", *(indicators[name] for name in names), optimize=True) / people
 
 
-TRUE_PEOPLE = everybody(400_000, 0)[1]
+@cache
+def true_shares(names: tuple[str, ...]) -> np.ndarray:
+    return shares_of(true_people(), names)
+
+
+@cache
+def true_people() -> dict[str, np.ndarray]:
+    return everybody(400_000, 0)[1]
 
 
 def counted(survey: Survey, names: tuple[str, ...], number: int, seed: int, **how: object) -> Tally:
@@ -80,7 +88,7 @@ KINDS = [("a", "s"), ("s", "t"), ("a", "w"), ("b", "n"), ("a", "b", "s"), ("b", 
 @pytest.mark.parametrize("names", KINDS, ids="×".join)
 def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> None:
     """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not."""
-    survey, truth = form("".join(names)), shares_of(TRUE_PEOPLE, names)
+    survey, truth = form("".join(names)), true_shares(names)
     found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(10, 1000))]
     z = np.array([(table.shares - truth) / table.standard_error for table in found])
     # A cell's mean z over r runs has the error 1/√r; 5.3 of them are passed once in 10⁷.
@@ -90,9 +98,14 @@ def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> N
     assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
 
 
+@cache
+def small_table(names: tuple[str, ...]) -> Table:
+    return cross(counted(form("".join(names)), names, 1500, 3), names)
+
+
 @pytest.mark.parametrize("names", KINDS, ids="×".join)
 def test_the_consistent_table_fits_every_question(names: tuple[str, ...]) -> None:
-    table = cross(counted(form("".join(names)), names, 1500, 3), names)
+    table = small_table(names)
     found = table.consistent()
     assert found.min() >= 0
     assert found.shape == table.shares.shape
@@ -216,7 +229,7 @@ def hidden(names: str, **keys: object) -> Survey:
 @pytest.mark.parametrize("same", [True, False], ids=["one level for all", "a level for each"])
 def test_hidden_levels_are_unbiased_and_cover(same: bool) -> None:
     """With and without the assumption about levels; intervals made 2.5 times narrower do not cover."""
-    survey, truth = hidden("ab"), shares_of(TRUE_PEOPLE, ("a", "b"))
+    survey, truth = hidden("ab"), true_shares(("a", "b"))
     found = [two_way(counted(survey, ("a", "b"), 20_000, seed, same=same), "a", "b") for seed in range(runs(20, 1000))]
     for tables in (found, [table.assumption_free for table in found]):
         z = np.array([(table.shares - truth) / table.standard_error for table in tables])
@@ -386,7 +399,7 @@ def test_ranges_are_those_that_are_asked_for() -> None:
 
 def test_every_result_of_tables_is_shown() -> None:
     for names in KINDS:
-        table = cross(counted(form("".join(names)), names, 1000, 2), names)
+        table = small_table(names)
         content = table.to_mapping()
         assert content["questions"] == list(names)
         assert [margin["exclusive"] for margin in content["margins"]] == [name in "abn" for name in names]

@@ -13,7 +13,7 @@ from helpers.draws import Counting
 from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
-SAMPLES = runs(10_000, 20_000)
+SAMPLES = runs(5_000, 20_000)
 
 
 def seeded(seed: int):

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
 from helpers.item_channels import CHANNELS, MIXED
 from helpers.refusals import refused
 from pldp.epsilon import micro_epsilon_of_ratio
@@ -243,7 +243,7 @@ def test_draws_follow_the_channel_and_a_wrong_channel_is_noticed(tested: Categor
     random = np.random.default_rng(7).bytes
     value = 1
     outputs = [y for y in tested.outputs() if tested.probability(y, value)]
-    found = Counter(tested.draw(value, random) for _ in range(20_000))
+    found = Counter(tested.draw(value, random) for _ in range(runs(8_000, 20_000)))
     assert found.keys() <= set(outputs)
     counts = [found[y] for y in outputs]
     assert follows(counts, [float(tested.probability(y, value)) for y in outputs])

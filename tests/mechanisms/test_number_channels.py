@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
 from helpers.draws import Counting
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
@@ -36,8 +36,9 @@ from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.mechanisms.continuous import CONTINUOUS, Continuous
 from pldp.mechanisms.response.channel import TOTAL
 
-SIZES = (2, 3, 4, 5, 9, 16, 31)
-EPSILONS = ("0.01", "0.1", "0.3", "1", "2.5", "6", "12")
+SIZES = (2, 3, 4, 5, 9, 16, 31) if runs(0, 1) else (2, 3, 5, 16)
+EPSILONS = ("0.01", "0.1", "0.3", "1", "2.5", "6", "12")[:: runs(2, 1)]
+DRAWS = runs(6_000, 20_000)
 ROUNDED = {"laplace": "1e-9", "laplace_wide": "1e-9", "minimax": "1e-12"}
 """How far the mean of unbiased numbers may be off where they are rounded; elsewhere it is exact."""
 
@@ -68,7 +69,8 @@ def worst_variance(channel: NumberChannel) -> float:
 @pytest.mark.parametrize("mechanism", names("numbers"))
 @pytest.mark.parametrize("size", SIZES)
 def test_enumerated_epsilon_is_the_stated_one_and_keeps_the_promise(mechanism: str, size: int) -> None:
-    for epsilon in EPSILONS[2:] if mechanism == "laplace_wide" and size > 4 else EPSILONS:  # it has many outputs
+    many = mechanism == "laplace_wide" and size > 4  # outputs
+    for epsilon in EPSILONS[runs(1, 2) :] if many else EPSILONS:
         promised = micro_epsilon(epsilon)
         built = build(mechanism, size, promised)
         rows = matrix(built)
@@ -90,7 +92,7 @@ def test_any_channel_keeps_its_promise_and_returns_from_its_weights(mechanism: s
 
 @pytest.mark.parametrize("mechanism", names("numbers"))
 def test_unbiased_numbers_have_the_centre_as_mean(mechanism: str) -> None:
-    for size in (2, 7, 64):
+    for size in (2, 7, runs(24, 64)):
         built = build(mechanism, size, 1_500_000)
         numbers = [built.unbiased(y) for y in built.outputs()]
         for value, column in enumerate(zip(*matrix(built), strict=True)):
@@ -191,11 +193,11 @@ def test_draws_follow_the_channel_with_seven_bytes_and_a_weaker_channel_is_told_
     tested, weaker = (build(mechanism, 9, micro) for micro in (2_000_000, 3_000_000))
     random = np.random.default_rng(3).bytes
     for value in (0, 4, 8):
-        counts = Counter(tested.draw(value, random) for _ in range(20_000))
+        counts = Counter(tested.draw(value, random) for _ in range(DRAWS))
         seen = np.array([counts[y] for y in tested.outputs()])
         exact = np.array([float(tested.probability(y, value)) for y in tested.outputs()])
-        often = exact * 20_000 >= 5  # a linear program may leave outputs that hardly come
-        assert seen[~often].sum() <= 20 + 3 * 20_000 * exact[~often].sum()
+        often = exact * DRAWS >= 5  # a linear program may leave outputs that hardly come
+        assert seen[~often].sum() <= 20 + 3 * DRAWS * exact[~often].sum()
         assert follows(seen[often], exact[often] / exact[often].sum())
         if value != 4 and weaker.form.count == tested.form.count and often.all():
             assert not follows(seen, [float(weaker.probability(y, value)) for y in weaker.outputs()])

@@ -365,7 +365,7 @@ def test_reproduce_gives_all_rows_and_a_verdict_on_every_claim(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not os.environ.get("PLDP_LONG"):
-        monkeypatch.setattr(experiment, "QUICK", Repetitions(25, 4, 4))
+        monkeypatch.setattr(experiment, "QUICK", Repetitions(15, 3, 3))
         monkeypatch.setattr(experiment, "experiments", few_points)
         monkeypatch.setattr(experiment, "in_parallel", map)
     assert main(["reproduce", "ipldp", "--quick", "--json", "-"]) == 0

@@ -320,7 +320,7 @@ def expected(claim: dict[str, Any]) -> str:
 
 @pytest.fixture
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.papers.mpldp.experiment.QUICK_RUNS", runs(40, 200))
+    monkeypatch.setattr("pldp.papers.mpldp.experiment.QUICK_RUNS", runs(20, 200))
     monkeypatch.setattr("pldp.papers.mpldp.experiment.QUICK_ADULT_RUNS", runs(1, 10))
     monkeypatch.setattr("pldp.papers.mpldp.theory.LIMIT", runs(100, 1000))
 

@@ -299,7 +299,7 @@ def small_settings(*, quick: bool) -> Iterator[tuple[str, experiment.Setting]]:
 def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "settings", small_settings)
     monkeypatch.setattr(experiment, "in_parallel", map)
-    monkeypatch.setattr(experiment, "QUICK_RUNS", 6)
+    monkeypatch.setattr(experiment, "QUICK_RUNS", 4)
     told: list[int] = []
     result = reproduce("multiservice", quick=True, seed=1, progress=lambda done, total: told.append(done))
     json_text(result)
