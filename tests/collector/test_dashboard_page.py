@@ -592,8 +592,8 @@ def test_the_dashboard_is_accessible_and_fits_a_phone(visit: Visits, rounds: tup
 
 def test_the_scan_of_the_dashboard_finds_what_it_looks_for(visit: Visits, shop: tuple[Local, str]) -> None:
     person = visit()
-    person.alter("/pages/show.css", "--muted:#56616c", "--muted:#c0c0c0")
-    person.alter("/dashboard", '<label class="small" for="round">', '<label class="small" for="none">')
+    person.alter("/pages/show.css", ("--muted:#56616c", "--muted:#c0c0c0"))
+    person.alter("/dashboard", ('<label class="small" for="round">', '<label class="small" for="none">'))
     page = enter(person, *shop)
     expect(tile(page, "Reports")).to_contain_text("3,000")
     assert {finding.split(":")[0] for finding in serious(person)} == {"color-contrast", "select-name"}

@@ -244,7 +244,7 @@ def test_right_to_left_everything_turns_and_every_word_is_of_the_catalogue(visit
     texts: dict[str, Any] = json.loads(json.dumps(SURVEY.document["languages"]["de"]), object_hook=marked)
     document = {**SURVEY.document, "languages": {"ar-XB": texts}}
     person = visit(viewport={"width": 390, "height": 800}, locale="ar-XB")
-    person.alter(SURVEY_SCRIPT, '["en", "de"]', '["en", "de", "ar-XB"]')
+    person.alter(SURVEY_SCRIPT, ('["en", "de"]', '["en", "de", "ar-XB"]'))
     person.page.route("**/languages/ar-XB.json", lambda route: route.fulfill(json=made_up))
     body = Survey.read(document).canonical
     person.page.route("**/v1/survey", lambda route: route.fulfill(body=body, content_type="application/json"))

@@ -118,14 +118,16 @@ class Visit:
         found = self.page.evaluate("(options) => axe.run(options)", options)["violations"]
         return [f"{each['id']}: {node['target'][0]}" for each in found for node in each["nodes"]]
 
-    def alter(self, path: str, old: str, new: str) -> None:
+    def alter(self, path: str, *changes: tuple[str, str]) -> None:
         """Let the browser get another file than the collector serves."""
 
         def answer(route: Route) -> None:
             response = route.fetch()
             text = response.text()
-            assert old in text, f"{path} has no {old!r}"
-            route.fulfill(response=response, body=text.replace(old, new))
+            for old, new in changes:
+                assert old in text, f"{path} has no {old!r}"
+                text = text.replace(old, new)
+            route.fulfill(response=response, body=text)
 
         self.page.route(f"**{path}", answer)
 
