@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from helpers.browsers import Visits
+from helpers.browsers import Visit, visits
 from helpers.collector.servers import Server, running
-from helpers.combinations import BUDGETS, COLUMNS, QUESTIONS, ROOT, Way, node, outcome, told, ways
+from helpers.combinations import BUDGETS, COLUMNS, QUESTIONS, ROOT, Way, answer_in_javascript, node, outcome, told, ways
 from helpers.machine import lacks
 from pldp import Device
 from pldp.reports import read_report
@@ -41,10 +42,16 @@ def test_the_page_in_the_docs_has_every_way() -> None:
     assert told(text.replace("| yes |", "| [1] |", 1)) != PAGE
 
 
-@pytest.mark.parametrize("way", WALKED, ids=str)
-def test_the_page_in_the_docs_is_what_the_software_does(way: Way) -> None:
+@pytest.fixture(scope="module")
+def _answered() -> None:
     if not node():
         lacks("the column JavaScript needs Node")
+    answer_in_javascript(way for way in WALKED if way in READABLE)
+
+
+@pytest.mark.usefixtures("_answered")
+@pytest.mark.parametrize("way", WALKED, ids=str)
+def test_the_page_in_the_docs_is_what_the_software_does(way: Way) -> None:
     assert {verb: outcome(way, verb) for verb in COLUMNS} == PAGE[way]
 
 
@@ -61,14 +68,31 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def one_person(browser: Any) -> Iterator[Visit]:
+    """Somebody who is asked in all ways, one after another, and whose device forgets each."""
+    with visits(browser) as opener:
+        person = opener()
+        person.page.add_init_script("crypto.getRandomValues = (bytes) => bytes.fill(255);")
+        yield person
+
+
+@pytest.fixture
+def person(one_person: Visit) -> Iterator[Visit]:
+    yield one_person
+    one_person.forget()
+    one_person.page.unroute_all()
+    one_person.complaints.clear()
+
+
 @pytest.mark.parametrize("way", SEEN, ids=str)
-def test_the_survey_page_asks_it(visit: Visits, server: Server, way: Way) -> None:
+def test_the_survey_page_asks_it(person: Visit, server: Server, way: Way) -> None:
     """From the same random bytes, the page makes the report of the Python device."""
-    survey, person = way.survey, visit()
+    survey = way.survey
     body = survey.canonical
     person.page.route("**/v1/survey", lambda route: route.fulfill(body=body, content_type="application/json"))
-    person.page.add_init_script("crypto.getRandomValues = (bytes) => bytes.fill(255);")
     person.page.goto(server.url)
+    expect(person.page.locator("#spent")).to_contain_text("ε = 0 ")
     person.page.get_by_label("open").check()
     person.page.get_by_role("button", name="Show the questions").click()
     for name, answer in way.answers.items():

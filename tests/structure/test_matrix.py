@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -22,22 +25,45 @@ FRESH = Path(__file__).with_name("fresh.toml")
 EVERYTHING = Path(__file__).with_name("everything.toml")
 SURVEYS = [*sorted((ROOT / "examples").glob("*.toml")), EVERYTHING, HIDDEN, FRESH]
 PEOPLE = "4000"
+LONG = bool(os.environ.get("PLDP_LONG"))
+PANEL = ROOT / "examples" / "panel.toml"
 
 
-@pytest.fixture(scope="module", params=SURVEYS, ids=lambda path: path.stem)
-def collected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the survey, simulated reports and their tally."""
-    folder = tmp_path_factory.mktemp(request.param.stem)
-    (folder / "survey.toml").write_bytes(request.param.read_bytes())
-    survey, reports, tally = (str(folder / name) for name in ("survey.toml", "r.parquet", "t.tally"))
-    simulated = ["simulate", survey, "--people", PEOPLE, "--out", reports, "--json", str(folder / "truth.json")]
-    assert main(simulated) == 0
-    assert main(["tally", reports, "--out", tally, "--json", str(folder / "tally.json")]) == 0
-    return folder
+def few(*surveys: Path) -> pytest.MarkDecorator:
+    """Every survey in the long form; these ones in the short form, among them the one that asks everything."""
+    chosen = SURVEYS if LONG else [EVERYTHING, *surveys]
+    return pytest.mark.parametrize("collected", chosen, indirect=True, ids=[path.stem for path in chosen])
+
+
+@pytest.fixture(scope="module")
+def collect(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Makes a folder with a survey, simulated reports and their tally; once for each survey."""
+
+    @cache
+    def make(path: Path) -> Path:
+        folder = tmp_path_factory.mktemp(path.stem)
+        (folder / "survey.toml").write_bytes(path.read_bytes())
+        survey, reports, tally = (str(folder / name) for name in ("survey.toml", "r.parquet", "t.tally"))
+        simulated = ["simulate", survey, "--people", PEOPLE, "--out", reports, "--json", str(folder / "truth.json")]
+        assert main(simulated) == 0
+        assert main(["tally", reports, "--out", tally, "--json", str(folder / "tally.json")]) == 0
+        return folder
+
+    return make
+
+
+@pytest.fixture(params=SURVEYS, ids=lambda path: path.stem)
+def collected(request: pytest.FixtureRequest, collect: Callable[[Path], Path]) -> Path:
+    return collect(request.param)
+
+
+@cache
+def survey_of(folder: Path) -> Survey:
+    return Survey.load(folder / "survey.toml")
 
 
 def names(folder: Path) -> list[str]:
-    return [question.name for question in Survey.load(folder / "survey.toml").questions]
+    return [question.name for question in survey_of(folder).questions]
 
 
 def run(*arguments: object) -> str:
@@ -57,27 +83,28 @@ def run_for_data(path: Path, *arguments: object) -> tuple[str, Any]:
     return run(*arguments, "--json", path), json.loads(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def estimated(collected: Path) -> tuple[str, Any]:
+@cache
+def estimated(folder: Path) -> tuple[str, Any]:
     """One run in all forms: text, data, and a page in `page.html`."""
-    return run_for_data(
-        collected / "estimate.json", "estimate", collected / "t.tally", "--html", collected / "page.html"
-    )
+    return run_for_data(folder / "estimate.json", "estimate", folder / "t.tally", "--html", folder / "page.html")
 
 
-@pytest.fixture(scope="module")
-def estimated_alone(collected: Path) -> None:
-    """One run for each question, with a picture and a page named after it."""
-    for name in names(collected):
-        forms = ("--plot", collected / f"{name}.svg", "--html", collected / f"{name}.html")
-        run("estimate", collected / "t.tally", "--question", name, *forms)
+@cache
+def estimate_alone(folder: Path) -> list[str]:
+    """One run for each question, with a picture and a page named after it; of a survey like others, for the last."""
+    chosen = names(folder) if LONG or folder.name.startswith(EVERYTHING.stem) else names(folder)[-1:]
+    for name in chosen:
+        forms = ("--plot", folder / f"{name}.svg", "--html", folder / f"{name}.html")
+        run("estimate", folder / "t.tally", "--question", name, *forms)
+    return chosen
 
 
-@pytest.fixture(scope="module")
-def planned(collected: Path) -> tuple[str, Any]:
-    """One run in all forms: text, data, and a picture in `plan.svg`."""
-    asked = ("plan", collected / "survey.toml", "--people", 5000, "--plot", collected / "plan.svg")
-    return run_for_data(collected / "plan.json", *asked)
+@cache
+def planned(folder: Path) -> tuple[str, Any]:
+    """One run in all forms: text, data, and a picture in `plan.svg`; in the short form of some surveys no picture."""
+    drawn = LONG or folder.name.startswith((EVERYTHING.stem, HIDDEN.stem))
+    asked = ("plan", folder / "survey.toml", "--people", 5000, *(("--plot", folder / "plan.svg") if drawn else ()))
+    return run_for_data(folder / "plan.json", *asked)
 
 
 def test_survey_check_shows_every_question(collected: Path) -> None:
@@ -98,13 +125,13 @@ def test_tally_counts_every_question(collected: Path) -> None:
     assert content["reports"] == int(PEOPLE)
 
 
-def test_estimate_shows_every_question_in_the_terminal(collected: Path, estimated: tuple[str, Any]) -> None:
-    told, _ = estimated
+def test_estimate_shows_every_question_in_the_terminal(collected: Path) -> None:
+    told, _ = estimated(collected)
     assert [name for name in names(collected) if name not in told] == []
 
 
-def test_estimate_gives_every_question_as_data(collected: Path, estimated: tuple[str, Any]) -> None:
-    _, content = estimated
+def test_estimate_gives_every_question_as_data(collected: Path) -> None:
+    _, content = estimated(collected)
     assert [each["name"] for each in content["questions"]] == names(collected)
     for each in content["questions"]:
         assert {"kind", "reports", "rows", "notes", "assumptions", "confidence"} <= each.keys()
@@ -112,30 +139,31 @@ def test_estimate_gives_every_question_as_data(collected: Path, estimated: tuple
             assert {"label", "estimate", "standard_error", "low", "high"} <= row.keys()
 
 
-@pytest.mark.usefixtures("estimated")
 def test_estimate_writes_every_question_to_a_page(collected: Path) -> None:
+    estimated(collected)
     text = (collected / "page.html").read_text(encoding="utf-8")
-    survey = Survey.load(collected / "survey.toml")
+    survey = survey_of(collected)
     for question in survey.questions:
         assert question.name in text
     assert text.count("<svg") >= len(survey.questions)
 
 
-@pytest.mark.usefixtures("estimated_alone")
+@few(HIDDEN, FRESH, PANEL)
 def test_estimate_draws_every_question(collected: Path) -> None:
-    for name in names(collected):
+    for name in estimate_alone(collected):
         assert (collected / f"{name}.svg").read_text(encoding="utf-8").count("<path") > 3
 
 
-@pytest.mark.usefixtures("estimated_alone")
+@few(HIDDEN, FRESH, PANEL)
 def test_estimate_of_one_question_is_on_its_page(collected: Path) -> None:
-    questions = Survey.load(collected / "survey.toml").questions
+    questions = survey_of(collected).questions
     headings = {each.name: f"<h2>{escape(each.text or each.name)}</h2>" for each in questions}
-    for name in headings:
+    for name in estimate_alone(collected):
         text = (collected / f"{name}.html").read_text(encoding="utf-8")
         assert [each for each, heading in headings.items() if heading in text] == [name]
 
 
+@few(HIDDEN, FRESH, PANEL)
 def test_rounds_show_every_question_in_the_terminal_as_data_and_on_a_page(collected: Path) -> None:
     page = collected / "rounds.html"
     asked = ("estimate", "--rounds", collected / "t.tally", collected / "t.tally", "--html", page)
@@ -147,16 +175,18 @@ def test_rounds_show_every_question_in_the_terminal_as_data_and_on_a_page(collec
     assert page.read_text(encoding="utf-8").count('<section class="card') == len(names(collected))
 
 
-def test_plan_shows_every_question(collected: Path, planned: tuple[str, Any]) -> None:
-    told, content = planned
+@few(HIDDEN, FRESH, PANEL, *(ROOT / "examples" / f"{name}.toml" for name in ("commute", "health", "shopping")))
+def test_plan_shows_every_question(collected: Path) -> None:
+    told, content = planned(collected)
     assert [name for name in names(collected) if name not in told] == []
     assert "nan" not in told
     assert [each["question"] for each in content["questions"]] == names(collected)
     assert "NaN" not in json.dumps(content)
 
 
-@pytest.mark.usefixtures("planned")
+@few(HIDDEN)
 def test_plan_draws_every_question(collected: Path) -> None:
+    planned(collected)
     text = (collected / "plan.svg").read_text(encoding="utf-8")
     assert [name for name in names(collected) if f"<!-- {name} -->" not in text and name not in text] == []
 
@@ -166,6 +196,7 @@ def test_audit_looks_at_every_question(collected: Path) -> None:
     assert {row["question"] for row in content["rows"]} >= set(names(collected))
 
 
+@few(HIDDEN, FRESH, PANEL)
 def test_the_overview_of_a_collector_shows_every_question(collected: Path) -> None:
     from pldp import Tally  # noqa: PLC0415
     from pldp.collector.answers import overview  # noqa: PLC0415
