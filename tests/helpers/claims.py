@@ -44,17 +44,12 @@ def rate_is(hits: npt.ArrayLike, rate: float) -> bool:
 
 
 def mean_is(samples: npt.ArrayLike, value: float) -> bool:
-    """Tell whether the mean of independent samples can be the value (Student's test, false alarm 1e-6)."""
+    """Tell whether the mean of independent samples can be the value (normal test, false alarm 1e-6)."""
     numbers = np.asarray(samples, float)
-    return bool(abs(numbers.mean() - value) <= _reach(numbers))
+    return bool(abs(numbers.mean() - value) <= Z * numbers.std(ddof=1) / np.sqrt(len(numbers)))
 
 
 def mean_is_at_most(samples: npt.ArrayLike, value: float) -> bool:
     """Tell whether the mean of independent samples can be at most the value (one-sided, false alarm 1e-6)."""
     numbers = np.asarray(samples, float)
-    return bool(numbers.mean() - value <= _reach(numbers))
-
-
-def _reach(numbers: npt.NDArray[np.float64]) -> float:
-    """How far a mean may lie from the value, at most; further than by the normal law where there are few samples."""
-    return float(stats.t.isf(FALSE_ALARM / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
+    return bool(numbers.mean() - value <= Z * numbers.std(ddof=1) / np.sqrt(len(numbers)))
