@@ -1,4 +1,4 @@
-"""Tests that share something dear stay on one worker: otherwise every worker starts its own browser, server and Spark."""
+"""Tests that share something dear stay on one worker: otherwise every worker would start its own browser and Spark."""
 
 from __future__ import annotations
 
