@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from helpers.claims import runs
 from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.senders import make_reports, packed, receipt_of
 from pldp.cli import main
@@ -439,9 +440,9 @@ def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> 
 
 
 def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    survey = loads(
-        'pldp=1\ntitle="t"\nlevels={a=1,b=2}\nquestions=[{name="q",kind="number",low=0,high=1,buckets=256,mechanism="sw"}]'
-    )
+    buckets = runs(64, 256)
+    question = f'{{name="q",kind="number",low=0,high=1,buckets={buckets},mechanism="sw"}}'
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1,b=2}}\nquestions=[{question}]')
     for numbers, heaped in ((np.full(20_000, 0.7), True), (np.random.default_rng(1).beta(2, 5, 20_000), False)):
         people = Population.of_values(survey, {"q": numbers}, seed=1)
         counted = tally(survey, simulate_reports(survey, people, seed=1))

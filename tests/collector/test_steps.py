@@ -286,8 +286,9 @@ def test_the_size_of_a_small_tier_is_in_no_answer(monkeypatch: pytest.MonkeyPatc
         "pldp.collector.store.secrets.token_bytes", bytes
     )  # otherwise tables leave out different people
     three, many = ({"strict": 600, "standard": 300, "open": size} for size in (3, 49))
-    assert tiers(three, STEP).seen == tiers(many, STEP).seen
-    assert tiers(three, STEP).size_of("mode", "open") == tiers(many, STEP).size_of("mode", "open")
+    few, more = tiers(three, STEP), tiers(many, STEP)
+    assert few.seen == more.seen
+    assert few.size_of("mode", "open") == more.size_of("mode", "open")
     twins = tiers(three, 1), tiers(many, 1)
     assert [each.size_of("mode", "open") for each in twins] == [3, 49]
     for path in ("/v1/overview", "/v1/estimates/mode.json", "/v1/estimates/mode.csv", "/metrics"):
