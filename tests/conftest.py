@@ -91,7 +91,7 @@ def client() -> Any:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark session on a cluster of two executors; see `helpers.clusters`. Its tests are one xdist group."""
+    """A Spark session; see `helpers.clusters`. Its tests are one xdist group."""
     from helpers.clusters import cluster  # noqa: PLC0415 - only where Spark is tested
 
     with cluster(tmp_path_factory.mktemp("cluster")) as session:

