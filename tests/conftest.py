@@ -99,6 +99,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make dist` builds; see `helpers.releases`. Its tests are one xdist group."""
+    from helpers.releases import release  # noqa: PLC0415 - only where releases are tested
+
+    return release(tmp_path_factory.mktemp("release") / "one", 1_600_000_000, 0o022)
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server that these tests start, with NAME where the database goes."""
     from helpers.collector.places import postgres_server  # noqa: PLC0415 - only where stores are tested

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -19,8 +18,10 @@ import pytest
 from make_vectors import CASES, make_mutants, make_vectors
 
 from helpers.modules import with_imports
+from helpers.releases import unpacked
 from pldp import Survey
 
+pytestmark = pytest.mark.xdist_group("release")
 ROOT = Path(__file__).parent.parent.parent
 CLIENT = ROOT / "clients" / "js"
 LARGEST = 15_000
@@ -45,13 +46,9 @@ LATER = r'import\("(\.[^"]+)"\)'
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not (ROOT / ".ci/js/node_modules/@rollup/wasm-node").exists() or shutil.which("node") is None:
-        reason = "the bundler is not installed; run: make bundler"
-        return pytest.fail(reason) if os.environ.get("PLDP_CI") else pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("bundle") / "dist"
-    subprocess.run([sys.executable, str(ROOT / ".ci/bundle.py"), str(folder)], check=True)
-    return folder
+def dist(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle in the npm package."""
+    return unpacked(released, tmp_path_factory.mktemp("npm"))
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from helpers.modules import load_script
+from helpers.releases import release
 from pldp.collector import Settings
 
 ROOT = Path(__file__).parent.parent.parent
-BUNDLER = ROOT / ".ci/js/node_modules/@rollup/wasm-node"
 SURVEY = ROOT / "clients/js/test/surveys/commute.signed.json"
 
 
@@ -70,47 +70,25 @@ def test_npm_gets_the_same_version_in_its_own_form() -> None:
     assert {number: semantic(number) for number in forms} == forms
 
 
-def copy_of_the_project(folder: Path, when: int) -> None:
-    """The files of a source archive, with other times; without Git, so that changes here need no commit."""
-    for name in ("src", "clients", "examples", "deploy"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "site"))
-    (folder / ".ci").mkdir()
-    for name in ("version.py", "build_hook.py", "dist.py", "bundle.py"):
-        shutil.copy(ROOT / ".ci" / name, folder / ".ci")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"):
-        shutil.copy(ROOT / name, folder)
-    (folder / ".ci/js").symlink_to(ROOT / ".ci/js")
-    for path in folder.rglob("*"):
-        os.utime(path, (when, when), follow_symlinks=False)
+def sums(built: Path) -> dict[str, str]:
+    """The hash of every file; those that the release states are the same."""
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in built.iterdir()}
+    told = (built / "SHA256SUMS").read_text()
+    assert all(f"{digest}  {name}\n" in told for name, digest in found.items() if name != "SHA256SUMS")
+    return found
 
 
-def sums(folder: Path, when: int, mask: int) -> dict[str, str]:
-    folder.mkdir()
-    copy_of_the_project(folder, when)
-    code = "import dist, pathlib, sys; dist.build(pathlib.Path(sys.argv[1]), with_sbom=False)"
-    environment = {**os.environ, "PYTHONPATH": str(folder / ".ci"), "SOURCE_DATE_EPOCH": "1700000000"}
-    command = [sys.executable, "-c", code, str(folder / "dist")]
-    subprocess.run(command, check=True, env=environment, cwd=folder, umask=mask)
-    built = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "dist").iterdir()}
-    told = (folder / "dist/SHA256SUMS").read_text()
-    assert all(f"{digest}  {name}\n" in told for name, digest in built.items() if name != "SHA256SUMS")
-    return built
-
-
-def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
-    """In another folder, with other times of files and another umask; a changed file is noticed."""
-    if not BUNDLER.exists() or shutil.which("node") is None:
-        reason = "the bundler is not installed; run: make bundler"
-        return pytest.fail(reason) if os.environ.get("PLDP_CI") else pytest.skip(reason)
-    first, second = sums(tmp_path / "one", 1_600_000_000, 0o022), sums(tmp_path / "two", 1_650_000_000, 0o077)
+@pytest.mark.xdist_group("release")
+def test_the_same_files_give_the_same_bytes(released: Path, tmp_path: Path) -> None:
+    """In another folder, with other times of files and another umask."""
+    first, second = sums(released), sums(release(tmp_path / "two", 1_650_000_000, 0o077))
     assert first == second
     assert sorted(name.rpartition(".")[2] for name in first) == ["SHA256SUMS", "gz", "tgz", "whl"]
-    (package,) = (tmp_path / "one/dist").glob("*.tgz")
+    (package,) = released.glob("*.tgz")
     with tarfile.open(package) as tar:
         names = set(tar.getnames())
     wanted = ("package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts", "dist/integrity.json")
     assert {f"package/{name}" for name in (*wanted, "dist/pldp-device.min.js", "src/index.js")} <= names
-    return None
 
 
 @pytest.mark.parametrize(("file", "language"), [("nginx.conf", "nginx"), ("pldp.service", "ini")])
