@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from helpers.claims import FALSE_ALARM, mean_is, runs
+from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
 from pldp import Survey, Tally, tally
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import frequencies, two_way, with_margins
@@ -46,6 +46,17 @@ def estimates(survey: Survey, number: int, repeats: int, pool: str = "precision"
         yield two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b", pool=pool)
 
 
+def all_cover(hits: list[np.ndarray]) -> bool:
+    """Tell whether each cell of a table can be covered in 95 % of the runs; cells are not independent."""
+    return all(rate_is(cell, 0.95) for cell in np.array(hits).reshape(len(hits), -1).T)
+
+
+def mean_square_bounds(free: int) -> tuple[float, float]:
+    """Between which the mean square of so many independent normal errors lies (false alarm 1e-6)."""
+    low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], free) / free
+    return float(low), float(high)
+
+
 ONE_PER_FORM = ("krr", "oue", "subset", "lh")
 """Of the mechanisms whose errors are sampled, one for each form of output; the long form has them all."""
 
@@ -53,13 +64,13 @@ ONE_PER_FORM = ("krr", "oue", "subset", "lh")
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False) if runs(0, 1) else ONE_PER_FORM)
 def test_shares_are_unbiased_and_intervals_cover(mechanism: str) -> None:
     """6 cells: 95 % intervals cover 95 % up to chance, errors have mean 0."""
-    found = list(estimates(form(mechanism), 3000, runs(50, 3000)))
+    found = list(estimates(form(mechanism), 3000, runs(25, 3000)))
     for place in np.ndindex(TRUTH.shape):
-        assert mean_is([table.shares[place] for table in found], TRUTH[place])
-    covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]
-    assert mean_is(covered, 0.95)
+        assert mean_of_few_is([table.shares[place] for table in found], TRUTH[place])
+    assert all_cover([(low <= TRUTH) & (high >= TRUTH) for low, high in (table.interval() for table in found)])
     ratio = np.mean([(table.shares - TRUTH) ** 2 for table in found], axis=0) / found[0].standard_error ** 2
-    assert 0.7 < ratio.mean() < 1.35
+    low, high = mean_square_bounds(len(found) * (TRUTH.size - 1))
+    assert min(low, 0.7) < ratio.mean() < max(high, 1.35)
 
 
 def test_labels_with_budgets_of_their_own_make_tables() -> None:
@@ -73,26 +84,25 @@ def test_labels_with_budgets_of_their_own_make_tables() -> None:
     survey = survey_from_mapping({"pldp": 1, "title": "t", "levels": levels, "questions": questions})
     assert [max(channel.chosen) for channel in survey.question("b").channels] == [2, 1]
     truth = np.hstack([TRUTH[:, :2], TRUTH[:, 2:] / 3, TRUTH[:, 2:] / 3, TRUTH[:, 2:] / 3])
-    generator, number = np.random.default_rng(1), 2000 * runs(50, 3000)
+    generator, number = np.random.default_rng(1), 2000 * runs(25, 3000)
     cell = generator.choice(truth.size, number, p=truth.ravel())
     chosen = {"a": cell // 5, "b": cell % 5}
     drawn = Population(chosen, {name: generator.integers(0, 2, number) for name in chosen})
     batches = simulate_reports(survey, drawn, seed=2, rows=2000)
     found = [two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b") for batch in batches]
     for place in np.ndindex(truth.shape):
-        assert mean_is([table.shares[place] for table in found], truth[place])
+        assert mean_of_few_is([table.shares[place] for table in found], truth[place])
     ratio = np.mean([(table.shares - truth) ** 2 / table.standard_error**2 for table in found], axis=0)
-    free = len(found) * (truth.size - 1)
-    low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], free) / free
+    low, high = mean_square_bounds(len(found) * (truth.size - 1))
     assert min(low, 0.85) < ratio.mean() < max(high, 1.2)
 
 
 def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
-    found = list(estimates(form("krr"), 3000, runs(100, 2000), "size"))
-    covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]
-    assert mean_is(covered, 0.95)
-    narrow = [float((np.abs(table.shares - TRUTH) <= 1.5 * table.standard_error).mean()) for table in found]
-    assert not mean_is(narrow, 0.95)
+    """In the short form the twin's intervals cover in 38 of 100 runs; 29 of 40 would be needed in every cell."""
+    found = list(estimates(form("krr"), 3000, runs(40, 2000), "size"))
+    assert all_cover([(low <= TRUTH) & (high >= TRUTH) for low, high in (table.interval() for table in found)])
+    reach = runs(1, 3) / 2
+    assert not all_cover([np.abs(table.shares - TRUTH) <= reach * table.standard_error for table in found])
 
 
 @pytest.mark.parametrize("pool", ["precision", "size"])
@@ -101,17 +111,17 @@ def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> N
     survey, narrow, wide = form("krr", levels={"strict": 3, "open": 5}), [], []
     asked = people(survey, 2000, 4)
     truth = np.bincount(asked.values["a"] * 3 + asked.values["b"], minlength=6).reshape(2, 3) / 2000
-    for seed in range(runs(80, 2000)):
+    for seed in range(runs(50, 2000)):
         generator = np.random.default_rng(seed)
         again = Population(asked.values, {name: generator.integers(0, 2, 2000) for name in asked.values})
         counted = tally(survey, simulate_reports(survey, again, seed=seed), pairs=[PAIR])
         own = two_way(counted, "a", "b", pool=pool, target="respondents")
         narrow.append(float((((own.shares - truth) / own.standard_error) ** 2).mean()))
-        if seed < 50:  # enough for the twin
+        if seed < 20:  # enough for the twin
             all_of_them = two_way(counted, "a", "b", pool=pool, target="population")
             wide.append(float((((own.shares - truth) / all_of_them.standard_error) ** 2).mean()))
-    assert mean_is(narrow, 1)
-    assert not mean_is(wide, 1)
+    assert mean_of_few_is(narrow, 1)
+    assert not mean_of_few_is(wide, 1)
 
 
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False))

@@ -52,6 +52,13 @@ def mean_is(samples: npt.ArrayLike, value: float) -> bool:
     return bool(abs(numbers.mean() - value) <= Z * numbers.std(ddof=1) / np.sqrt(len(numbers)))
 
 
+def mean_of_few_is(samples: npt.ArrayLike, value: float) -> bool:
+    """Tell the same of a few samples that are about normal (Student's test, false alarm 1e-6 however few)."""
+    numbers = np.asarray(samples, float)
+    reach = stats.t.isf(FALSE_ALARM / 2, len(numbers) - 1)
+    return bool(abs(numbers.mean() - value) <= reach * numbers.std(ddof=1) / np.sqrt(len(numbers)))
+
+
 def mean_is_at_most(samples: npt.ArrayLike, value: float) -> bool:
     """Tell whether the mean of independent samples can be at most the value (one-sided, false alarm 1e-6)."""
     numbers = np.asarray(samples, float)

@@ -60,6 +60,7 @@ from pldp.estimates.tables import (
     bend_test,
     inner,
 )
+from pldp.survey import Question
 from pldp.tallies import Pair, TableCounts, Tally
 from pldp.usage import require
 
@@ -157,11 +158,11 @@ def cross(
             raise EstimateError(f"ranges: {name!r} is no question of the table of {' and '.join(map(repr, names))}")
     asked = [tally.survey.question(name) for name in counted]
 
-    def sides_of(pooled: Pool) -> list[Side]:
+    def side_of(question: Question, pooled: Pool) -> Side:
         options = Options(pool=pooled, target=target, mix=mix)
-        return [BY_KIND[each.kind].side(tally, each, options, edges.get(each.name)) for each in asked]
+        return BY_KIND[question.kind].side(tally, question, options, edges.get(question.name))
 
-    sides = sides_of(pool)
+    sides = [side_of(each, pool) for each in asked]
     counts = _counts(tally, counted)
     if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers {_all(names)}, so there is nothing to estimate")
@@ -169,7 +170,9 @@ def cross(
     made, together = _table(tally, sides, counts, hidden, pool, target)
     if together:
         # Margins of hidden levels cannot be pooled by size: those beside are the same.
-        beside = sides if tally.survey.level_channel is not None else sides_of("size")
+        beside = sides
+        if tally.survey.level_channel is None:
+            beside = [own.by_size() or side_of(each, "size") for each, own in zip(asked, sides, strict=True)]
         made = replace(made, assumption_free=_table(tally, beside, counts, hidden, "size", target)[0])
     return _turned(made, [counted.index(name) for name in names], names)
 

@@ -8,6 +8,7 @@ from pldp.estimates.margins import correct_shares
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.shares.shares import Shares
 from pldp.estimates.tables import LabelAxis, Margin, PlainSide, Side, refuse_ranges
 from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import Choice
@@ -47,8 +48,16 @@ def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float
     """Return what the question brings to a table: its labels."""
     refuse_ranges(question.name, question.kind, edges)
     own = frequencies(tally, question.name, pool=options.pool, target=options.target, mix=options.mix)
-    margin = Margin(
-        question=question.name,
+    # For respondents the test beside is that of their errors; tables by size test with those for the population.
+    beside = own.assumption_free if options.target == "population" else None
+    axes = [LabelAxis(label_arrays(channel)) for channel in question.channels]
+    return PlainSide(_margin(own), axes, None if beside is None else _margin(cast("Shares", beside)))
+
+
+def _margin(own: Shares) -> Margin:
+    """Return the shares as the margin of a table."""
+    return Margin(
+        question=own.question,
         values=own.values,
         shares=own.shares,
         possible=own.consistent(),
@@ -56,4 +65,3 @@ def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float
         notes=own.notes,
         homogeneity=own.homogeneity,
     )
-    return PlainSide(margin, [LabelAxis(label_arrays(channel)) for channel in question.channels])

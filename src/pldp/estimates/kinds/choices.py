@@ -163,7 +163,14 @@ def side(tally: Tally, question: Choices, options: Options, edges: Sequence[floa
     """Return what the question brings to a table: its items."""
     refuse_ranges(question.name, question.kind, edges)
     own = estimate(tally, question, replace(options, largest=1))
-    margin = Margin(
+    axes = [ItemAxis(arrays(channel)) for channel in question.channels]
+    beside = own.assumption_free
+    return PlainSide(_margin(question, own), axes, None if beside is None else _margin(question, beside))
+
+
+def _margin(question: Choices, own: Result) -> Margin:
+    """Return the supports as the margin of a table."""
+    return Margin(
         question=question.name,
         values=question.values,
         shares=own.estimates,
@@ -173,4 +180,3 @@ def side(tally: Tally, question: Choices, options: Options, edges: Sequence[floa
         notes=own.notes,
         homogeneity=own.homogeneity,
     )
-    return PlainSide(margin, [ItemAxis(arrays(channel)) for channel in question.channels])

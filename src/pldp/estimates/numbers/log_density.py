@@ -31,11 +31,12 @@ import math
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import block_diag, cho_factor, cho_solve
+from scipy.linalg import block_diag
+from scipy.linalg.lapack import dposv
 from scipy.optimize import minimize, minimize_scalar
 
 from pldp.mechanisms.arrays import FloatArray
@@ -292,6 +293,19 @@ class LogDensity:
         return local.slopes(self.basis) @ np.linalg.cholesky((mixed + mixed.T) / 2)
 
 
+class _Held(NamedTuple):
+    """What the evidence of a v needs, whatever λ: a search along λ asks for it ten times.
+
+    `information` is M, `target` what (M + λP)⁻¹ turns into the best β, `reached` what r adds to the height of the
+    parabola's top, and `log_determinant` Σ log(1 + Λv).
+    """
+
+    information: FloatArray
+    target: FloatArray
+    reached: float
+    log_determinant: float
+
+
 class _Quadratic:
     """The likelihood around a fit as a parabola in η, −½ηᵀHη + bᵀη, with the rough part in the directions of H.
 
@@ -320,6 +334,7 @@ class _Quadratic:
         self.along: FloatArray = self.directions @ fit.basis
         # Directions that reports say nothing about get a curvature of their own.
         self._floor: FloatArray = 1.0 + _WEAKEST * np.eye(len(fit.penalty))
+        self._last: tuple[float, _Held] | None = None
 
     def _bent(self, change: FloatArray) -> FloatArray:
         """H times a change of η."""
@@ -345,29 +360,43 @@ class _Quadratic:
         """Λv/(1+Λv): the part of each direction that r takes."""
         return np.asarray(self.strength * variance / (1 + self.strength * variance))
 
+    def _held(self, variance: float) -> _Held:
+        """Return what does not depend on λ; that of the last v is kept."""
+        if self._last is None or self._last[0] != variance:
+            self._last = variance, self._hold(variance)
+        return self._last[1]
+
+    def _hold(self, variance: float) -> _Held:
+        if not variance:
+            return _Held(self._information, self._aim_curve, 0.0, 0.0)
+        shrunk = self.shrunk(variance)
+        along = float(self._aim_along**2 @ (1 - shrunk))
+        return _Held(
+            self._information - (self.along.T * (self.strength * shrunk)) @ self.along,
+            self._aim_curve - self.along.T @ (shrunk * self._aim_along),
+            variance * (float(self._aim_rest @ self._aim_rest) + along),
+            float(np.log1p(self.strength * variance).sum()) + variance * self._faint,
+        )
+
     def precision(self, smoothness: float, variance: float) -> FloatArray:
         """M + λP: the precision of β."""
-        taken = (self.along.T * (self.strength * self.shrunk(variance))) @ self.along
-        return np.asarray(self._information - taken + smoothness * self.fit.penalty + self._floor)
+        return np.asarray(self._held(variance).information + smoothness * self.fit.penalty + self._floor)
+
+    def _solve(self, smoothness: float, variance: float) -> tuple[FloatArray, float]:
+        """Return the best β and log|M + λP|, by one Cholesky factorisation of M + λP."""
+        # LAPACK itself: what SciPy's functions check around it takes longer than the few dozen splines.
+        factor, curve, failed = dposv(self.precision(smoothness, variance), self._held(variance).target)
+        if failed:
+            raise np.linalg.LinAlgError("the precision of the curve is not positive")
+        return np.asarray(curve), 2 * float(np.log(factor.diagonal()).sum())
 
     def log_determinant(self, smoothness: float, variance: float) -> float:
         """log|M + λP| + Σ log(1 + Λv)."""
-        return self._log_determinant(cho_factor(self.precision(smoothness, variance))[0], variance)
-
-    def _log_determinant(self, factor: FloatArray, variance: float) -> float:
-        """Return the same, given the Cholesky factor of M + λP."""
-        curve = 2 * float(np.log(np.diag(factor)).sum())
-        return curve + float(np.log1p(self.strength * variance).sum()) + variance * self._faint
-
-    def _target(self, variance: float) -> FloatArray:
-        """What (M + λP)⁻¹ turns into the best β."""
-        if not variance:
-            return self._aim_curve
-        return np.asarray(self._aim_curve - self.along.T @ (self.shrunk(variance) * self._aim_along))
+        return self._solve(smoothness, variance)[1] + self._held(variance).log_determinant
 
     def aim(self, smoothness: float, variance: float) -> tuple[FloatArray, FloatArray]:
         """Return the β and r at the top of the penalised parabola."""
-        curve = cho_solve(cho_factor(self.precision(smoothness, variance)), self._target(variance))
+        curve, _ = self._solve(smoothness, variance)
         if not variance:
             return curve, np.zeros(self.fit.model.size)
         left = self._aim - self._bent(self.fit.basis @ curve)
@@ -376,12 +405,9 @@ class _Quadratic:
 
     def evidence(self, smoothness: float, variance: float) -> float:
         """The marginal log-likelihood of λ and v, up to a constant, were the likelihood this parabola."""
-        target, factor = self._target(variance), cho_factor(self.precision(smoothness, variance))
-        reached = float(target @ cho_solve(factor, target))
-        if variance:
-            along = float(self._aim_along**2 @ (1 - self.shrunk(variance)))
-            reached += variance * (float(self._aim_rest @ self._aim_rest) + along)
-        spread = self.fit.rank * math.log(smoothness) - self._log_determinant(factor[0], variance)
+        held, (curve, log_determinant) = self._held(variance), self._solve(smoothness, variance)
+        reached = float(held.target @ curve) + held.reached
+        spread = self.fit.rank * math.log(smoothness) - log_determinant - held.log_determinant
         return 0.5 * (reached + spread) - self.fit.doubt(smoothness, variance)
 
     def best(self, start: FloatArray, *, held: bool) -> FloatArray:

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dposv
 
 from pldp.estimates.numbers.fusion import em
 from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
@@ -340,11 +341,9 @@ class _Block(NamedTuple):
     def of(at: Places, places: Places, rows: FloatArray, columns: Places, sides: FloatArray) -> _Block:
         """Return the block of these places, which are these columns of its rows."""
         square = rows[:, columns]
-        try:
-            inverted = cho_solve(cho_factor(square, check_finite=False), sides, check_finite=False)
-        except np.linalg.LinAlgError:
-            inverted = None
-        return _Block(at, places, rows, square, sides, inverted)
+        # LAPACK itself: a search solves thousands of systems of a few places.
+        _, inverted, failed = dposv(square, sides)
+        return _Block(at, places, rows, square, sides, None if failed else inverted)
 
 
 def _solve_blocks(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -358,7 +357,7 @@ def _solve_blocks(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArr
     system, wanted = np.zeros((len(right),) * 2), right.copy()
     for number, (block, inverted) in enumerate(solved):
         inner, rules = block.sides.T @ inverted, _rules_of(number, len(blocks), len(right))
-        system[np.ix_(rules, rules)] += inner[1:, 1:]
+        system[rules[:, None], rules] += inner[1:, 1:]
         wanted[rules] -= inner[1:, 0]
     try:
         multipliers = np.asarray(np.linalg.solve(system, wanted), np.float64)
@@ -374,6 +373,7 @@ def _solve_blocks(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArr
     return (found, multipliers) if exact else _solve_whole(blocks, right)
 
 
+@cache
 def _rules_of(number: int, histograms: int, rules: int) -> Places:
     """Return which rules a histogram has a part in: its own sum, and the share where that is given."""
     return np.array([number, *range(histograms, rules)], np.intp)

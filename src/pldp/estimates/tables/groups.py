@@ -36,9 +36,9 @@ Table = TypeVar("Table", FloatArray, IntArray)
 def along(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
     """Apply a step to every axis in turn; a step takes and returns arrays with that axis first."""
     for axis, step in enumerate(steps):
-        first = np.moveaxis(table, axis, 0)
+        first = table.swapaxes(0, axis)
         found = step(first.reshape(len(first), -1))
-        table = np.moveaxis(found.reshape(len(found), *first.shape[1:]), 0, axis)
+        table = found.reshape(len(found), *first.shape[1:]).swapaxes(0, axis)
     return table
 
 

@@ -249,9 +249,9 @@ class HiddenTable(PooledTable):
     def covariance(self, shares: FloatArray, pick: Pick) -> FloatArray:
         """Follow from the channels if these shares are true at all levels."""
         levels, inverse = self._found
-        place = {own: number for number, own in enumerate(self._every)}
-        labels = [place[own] for own in self._labels]
-        chances = self._chances[np.ix_(labels, [place[own] for own in levels])] * np.clip(self._mix, 0, None)
+        number = {own: each for each, own in enumerate(self._every)}
+        labels = [number[own] for own in self._labels]
+        chances = self._chances[np.ix_(labels, [number[own] for own in levels])] * np.clip(self._mix, 0, None)
         chances /= chances.sum()
         counted = self._weights[:, None] * inverse
         every = [list(pick(self._axes(own))) for own in levels]
@@ -260,16 +260,17 @@ class HiddenTable(PooledTable):
         rows = np.zeros((0, len(labels))) if self._known is None else self._known.rows
         explained = np.zeros((len(rows), len(f)))
         for true, own in zip(every, chances.T, strict=True):
-            for one, first in zip(every, counted, strict=True):
+            for place, (one, first) in enumerate(zip(every, counted, strict=True)):
                 means = [a.decoder @ t.given[:, :, -1].T for a, t in zip(one, true, strict=True)]
                 expected = along(shares, [m.__matmul__ for m in means]).ravel()
                 mixed = float((own * total) @ first) * np.outer(expected, f)
                 found -= mixed + mixed.T
                 explained += np.outer(rows @ (own * first), expected - f)
-                for two, second in zip(every, counted, strict=True):
-                    axes = zip(one, two, true, strict=True)
+                for other in range(place + 1):  # the others are the same, turned around: the end adds both
+                    axes = zip(one, every[other], true, strict=True)
                     moments = [a.decoder @ t.given @ b.decoder.T for a, b, t in axes]
-                    found += float((own * first) @ second) * mean_products(shares, moments)
+                    times = 1 if other == place else 2
+                    found += times * float((own * first) @ counted[other]) * mean_products(shares, moments)
         if self._known is not None:
             found -= explained.T @ self._known.weight @ explained
         return np.asarray((found + found.T) / 2 / self.reports)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,12 +63,20 @@ class Side(ABC):
         del apart
         return None
 
+    def by_size(self) -> Side | None:
+        """Return the same question with its levels pooled by size, where that was computed along with it."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class PlainSide(Side):
-    """A question whose axes depend on its channels alone."""
+    """A question whose axes depend on its channels alone; `beside` is its margin pooled by size, if it is known."""
 
     built: Sequence[Axis]
+    beside: Margin | None = None
+
+    def by_size(self) -> PlainSide | None:
+        return None if self.beside is None else replace(self, margin=self.beside, beside=None)
 
     def axes(self, reports: Sequence[float]) -> Sequence[Axis]:
         del reports
