@@ -131,6 +131,12 @@ def micro_epsilon_of_ratio(numerator: int, denominator: int) -> Micro:
     return micro_epsilon_of_powers(((Fraction(numerator, denominator), 1),))
 
 
+@lru_cache(maxsize=4096)
+def _logarithm(number: int) -> Decimal:
+    """Return ln of a whole number to 60 digits; the same weights come again in pair after pair of levels."""
+    return _EXACT.ln(Decimal(number))
+
+
 def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> Micro:
     """Return the smallest whole m ≥ 0 with Π ratio^power ≤ e^(m/10⁶); `math.inf` if one of them is divided by 0.
 
@@ -146,7 +152,7 @@ def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> Micro:
         return math.inf if any(not ratio and power < 0 for ratio, power in factors) else 0
     logarithm = Decimal(0)
     for ratio, power in factors:
-        difference = _EXACT.subtract(_EXACT.ln(Decimal(ratio.numerator)), _EXACT.ln(Decimal(ratio.denominator)))
+        difference = _EXACT.subtract(_logarithm(ratio.numerator), _logarithm(ratio.denominator))
         logarithm = _EXACT.add(logarithm, _EXACT.multiply(difference, Decimal(power)))
     if logarithm <= 0:
         return 0

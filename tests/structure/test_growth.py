@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -152,10 +154,22 @@ def change(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
+SURVEYS = {
+    "coin": (
+        'pldp = 1\ntitle = "t"\nlevels = { strict = 1, open = 3 }\n'
+        'questions = [{ name = "coin", values = ["a", "b", "c"], mechanism = "toss" }]\n'
+    ),
+    "stars": (
+        'pldp = 1\ntitle = "t"\nlevels = { strict = 1, open = 3 }\n'
+        'questions = [{ name = "stars", kind = "points", most = 5 }]\n'
+    ),
+}
+"""A survey with the throw-away mechanism and one of the throw-away kind, each named like its question."""
+
+
+def copy_package(folder: Path) -> Path:
     """A copy of the package that may be changed."""
-    copy = tmp_path / "src" / "pldp"
+    copy = folder / "src" / "pldp"
     shutil.copytree(ROOT / "src" / "pldp", copy, ignore=shutil.ignore_patterns("*.csv", "pages"))
     return copy
 
@@ -190,29 +204,63 @@ def run(package: Path, *commands: str) -> list[str]:
     return json.loads(done.stdout)
 
 
-def whole_way(package: Path, survey: str, question: str) -> dict:
-    """From the survey file to the estimate, past plan and audit, by the command line."""
-    folder = package.parent
-    (folder / "survey.toml").write_text(survey, encoding="utf-8")
-    checked, audited, *_, estimated = run(
-        package,
-        "survey check survey.toml",
-        "audit survey.toml --samples 0 --json -",
-        "simulate survey.toml --people 3000 --out r.parquet --json truth.json",
-        "tally r.parquet --out t.tally",
-        "plan survey.toml --people 3000 --json plan.json",
-        "estimate t.tally --html page.html",
-        "estimate t.tally --json -",
-    )
-    assert question in checked
-    assert {row["question"] for row in json.loads(audited)["rows"]} == {question}
-    assert f">{question}<" in (folder / "page.html").read_text(encoding="utf-8")
-    (found,) = json.loads(estimated)["questions"]
-    (truth,) = json.loads((folder / "truth.json").read_text())["questions"]
+def commands_for(survey: str) -> list[str]:
+    """From the survey file to the estimate, past plan and audit; a name is that of the survey and of all its files."""
+    return [
+        f"survey check {survey}.toml",
+        f"audit {survey}.toml --samples 0 --json -",
+        f"simulate {survey}.toml --people 3000 --out {survey}.parquet --json {survey}-truth.json",
+        f"tally {survey}.parquet --out {survey}.tally",
+        f"plan {survey}.toml --people 3000 --json {survey}-plan.json",
+        f"estimate {survey}.tally --html {survey}.html --json {survey}-estimate.json",
+    ]
+
+
+def write_survey(package: Path, name: str) -> None:
+    (package.parent / f"{name}.toml").write_text(SURVEYS[name], encoding="utf-8")
+
+
+def check_the_way(folder: Path, name: str, checked: str, audited: str) -> dict:
+    """What the commands printed and wrote has the question that is named like the survey; return its estimate."""
+    assert name in checked
+    assert {row["question"] for row in json.loads(audited)["rows"]} == {name}
+    assert f">{name}<" in (folder / f"{name}.html").read_text(encoding="utf-8")
+    (found,) = json.loads((folder / f"{name}-estimate.json").read_text())["questions"]
+    (truth,) = json.loads((folder / f"{name}-truth.json").read_text())["questions"]
     for row, true in zip(found["rows"], truth["rows"], strict=True):
         assert row["label"] == true["label"]
         assert abs(row["estimate"] - true["true"]) < 6 * row["standard_error"]
     return found
+
+
+def add_mechanism(package: Path) -> None:
+    folder = package / "mechanisms" / "toss"
+    folder.mkdir()
+    (folder / "channel.py").write_text(CHANNEL, encoding="utf-8")
+    (folder / "arrays.py").write_text(ARRAYS, encoding="utf-8")
+    for path, (before, after) in LINES.items():
+        change(package / path, before, after)
+
+
+def add_kind(package: Path, stages: Iterable[str]) -> None:
+    for stage in stages:
+        (package / stage / "kinds" / "points.py").write_text(KIND_MODULES[stage].lstrip(), encoding="utf-8")
+        for before, after in kind_lines(stage):
+            change(package / stage / "kinds" / "__init__.py", before, after)
+
+
+@pytest.fixture(scope="module")
+def estimates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    """The estimate of each survey by a package that has both; neither has any part in the other's survey."""
+    package = copy_package(tmp_path_factory.mktemp("grown"))
+    add_mechanism(package)
+    add_kind(package, KIND_MODULES)
+    ways = [commands_for(name) for name in SURVEYS]
+    for name in SURVEYS:
+        write_survey(package, name)
+    printed = iter(run(package, *chain.from_iterable(ways)))
+    told = {name: [next(printed) for _ in way] for name, way in zip(SURVEYS, ways, strict=True)}
+    return {name: check_the_way(package.parent, name, *lines[:2]) for name, lines in told.items()}
 
 
 def named_numbers(heading: str) -> list[str]:
@@ -222,46 +270,22 @@ def named_numbers(heading: str) -> list[str]:
     return re.findall(r"(\w+) new files and (\w+) lines", section)[0]
 
 
-def test_a_mechanism_is_added_with_two_files_and_two_lines_in_python(package: Path) -> None:
-    folder = package / "mechanisms" / "toss"
-    folder.mkdir()
-    (folder / "channel.py").write_text(CHANNEL, encoding="utf-8")
-    (folder / "arrays.py").write_text(ARRAYS, encoding="utf-8")
-    for path, (before, after) in LINES.items():
-        change(package / path, before, after)
-    found = whole_way(
-        package,
-        'pldp = 1\ntitle = "t"\nlevels = { strict = 1, open = 3 }\n'
-        'questions = [{ name = "coin", values = ["a", "b", "c"], mechanism = "toss" }]\n',
-        "coin",
-    )
-    assert {group["mechanism"] for group in found["groups"]} == {"toss"}
+def test_a_mechanism_is_added_with_two_files_and_two_lines_in_python(estimates: dict[str, dict]) -> None:
+    assert {group["mechanism"] for group in estimates["coin"]["groups"]} == {"toss"}
     # JavaScript adds one file and one line to those of Python.
     assert named_numbers("Adding a mechanism") == ("Three", "three")
 
 
-def test_a_kind_is_added_with_one_file_and_one_line_in_each_stage(package: Path) -> None:
-    for stage, text in KIND_MODULES.items():
-        (package / stage / "kinds" / "points.py").write_text(text.lstrip(), encoding="utf-8")
-        for before, after in kind_lines(stage):
-            change(package / stage / "kinds" / "__init__.py", before, after)
-    found = whole_way(
-        package,
-        'pldp = 1\ntitle = "t"\nlevels = { strict = 1, open = 3 }\n'
-        'questions = [{ name = "stars", kind = "points", most = 5 }]\n',
-        "stars",
-    )
-    assert [row["label"] for row in found["rows"]] == ["1", "2", "3", "4", "5"]
+def test_a_kind_is_added_with_one_file_and_one_line_in_each_stage(estimates: dict[str, dict]) -> None:
+    assert [row["label"] for row in estimates["stars"]["rows"]] == ["1", "2", "3", "4", "5"]
     # JavaScript has two more: the device and the survey page.
     assert len(KIND_MODULES) == 7
     assert named_numbers("Adding a kind") == ("Nine", "nine")
 
 
-def test_a_kind_that_lacks_a_stage_is_missed(package: Path) -> None:
-    for stage in ("survey", "device"):
-        (package / stage / "kinds" / "points.py").write_text(KIND_MODULES[stage].lstrip(), encoding="utf-8")
-        for before, after in kind_lines(stage):
-            change(package / stage / "kinds" / "__init__.py", before, after)
-    survey = 'pldp = 1\ntitle = "t"\nlevels = { one = 1 }\nquestions = [{ name = "s", kind = "points", most = 3 }]\n'
+def test_a_kind_that_lacks_a_stage_is_missed(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    add_kind(package, ("survey", "device"))
+    write_survey(package, "stars")
     with pytest.raises(AssertionError, match="points"):
-        whole_way(package, survey, "s")
+        run(package, *commands_for("stars"))

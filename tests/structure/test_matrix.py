@@ -26,7 +26,7 @@ EVERYTHING = Path(__file__).with_name("everything.toml")
 SURVEYS = [*sorted((ROOT / "examples").glob("*.toml")), EVERYTHING, HIDDEN, FRESH]
 PEOPLE = "4000"
 LONG = bool(os.environ.get("PLDP_LONG"))
-PANEL = ROOT / "examples" / "panel.toml"
+PANEL, WELLBEING = (ROOT / "examples" / f"{name}.toml" for name in ("panel", "wellbeing"))
 
 
 def few(*surveys: Path) -> pytest.MarkDecorator:
@@ -91,8 +91,13 @@ def estimated(folder: Path) -> tuple[str, Any]:
 
 @cache
 def estimate_alone(folder: Path) -> list[str]:
-    """One run for each question, with a picture and a page named after it; of a survey like others, for the last."""
-    chosen = names(folder) if LONG or folder.name.startswith(EVERYTHING.stem) else names(folder)[-1:]
+    """One run for each question, with a picture and a page named after it.
+
+    In the short form for one question of each kind and purpose; of a survey like others, for the last.
+    """
+    alike = {(each.kind, getattr(each, "purpose", "")): each.name for each in survey_of(folder).questions}
+    few_names = [*alike.values()] if folder.name.startswith(EVERYTHING.stem) else names(folder)[-1:]
+    chosen = names(folder) if LONG else few_names
     for name in chosen:
         forms = ("--plot", folder / f"{name}.svg", "--html", folder / f"{name}.html")
         run("estimate", folder / "t.tally", "--question", name, *forms)
@@ -125,11 +130,13 @@ def test_tally_counts_every_question(collected: Path) -> None:
     assert content["reports"] == int(PEOPLE)
 
 
+@few(HIDDEN, FRESH, PANEL, WELLBEING)
 def test_estimate_shows_every_question_in_the_terminal(collected: Path) -> None:
     told, _ = estimated(collected)
     assert [name for name in names(collected) if name not in told] == []
 
 
+@few(HIDDEN, FRESH, PANEL, WELLBEING)
 def test_estimate_gives_every_question_as_data(collected: Path) -> None:
     _, content = estimated(collected)
     assert [each["name"] for each in content["questions"]] == names(collected)
@@ -139,6 +146,7 @@ def test_estimate_gives_every_question_as_data(collected: Path) -> None:
             assert {"label", "estimate", "standard_error", "low", "high"} <= row.keys()
 
 
+@few(HIDDEN, FRESH, PANEL, WELLBEING)
 def test_estimate_writes_every_question_to_a_page(collected: Path) -> None:
     estimated(collected)
     text = (collected / "page.html").read_text(encoding="utf-8")
@@ -175,7 +183,7 @@ def test_rounds_show_every_question_in_the_terminal_as_data_and_on_a_page(collec
     assert page.read_text(encoding="utf-8").count('<section class="card') == len(names(collected))
 
 
-@few(HIDDEN, FRESH, PANEL, *(ROOT / "examples" / f"{name}.toml" for name in ("commute", "health", "shopping")))
+@few(HIDDEN, FRESH)  # `tests/planning/test_planned_kinds.py` has all forms of the plans of the examples
 def test_plan_shows_every_question(collected: Path) -> None:
     told, content = planned(collected)
     assert [name for name in names(collected) if name not in told] == []
@@ -191,6 +199,7 @@ def test_plan_draws_every_question(collected: Path) -> None:
     assert [name for name in names(collected) if f"<!-- {name} -->" not in text and name not in text] == []
 
 
+@few(HIDDEN, FRESH, PANEL, WELLBEING)
 def test_audit_looks_at_every_question(collected: Path) -> None:
     content = json.loads(run("audit", collected / "survey.toml", "--samples", 0, "--json", "-"))
     assert {row["question"] for row in content["rows"]} >= set(names(collected))

@@ -51,7 +51,7 @@ WIDE = {
         {"name": "two", "values": LABELS[:40]},
         {"name": "three", "values": LABELS[:30]},
         {"name": "several", "kind": "choices", "values": LABELS[:200]},
-        {"name": "number", "kind": "number", "low": 0, "high": 1, "buckets": 512},
+        {"name": "number", "kind": "number", "low": 0, "high": 1, "buckets": 128},
     ],
 }
 
@@ -77,6 +77,21 @@ def commute(people: int = 2000, seed: int = 1) -> pldp.Tally:
 def shopping(people: int = 2000, seed: int = 1) -> pldp.Tally:
     asked = pldp.Survey.load("examples/shopping.toml")
     return pldp.tally(asked, simulate(asked, people, seed=seed))
+
+
+@cache
+def results(seed: int = 1) -> pldp.Results:
+    return pldp.estimate(commute(seed=seed))
+
+
+@cache
+def planned(people: int = 1000) -> pldp.Plan:
+    return pldp.plan(survey(), people)
+
+
+@cache
+def planned_choice(people: int = 1000) -> pldp.Plan:
+    return pldp.plan(commute().survey, people)
 
 
 def ages(seed: int) -> pldp.Result:
@@ -141,7 +156,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "report": (lambda: pldp.Device(survey()).answer_all({"one": LABELS[0], "two": LABELS[1]}, "open"), None),
     "tally": (tally, commute),
     "tally of pairs": (commute, lambda: commute(seed=2)),
-    "results": (lambda: pldp.estimate(commute()), lambda: pldp.estimate(commute(seed=2))),
+    "results": (results, lambda: results(2)),
     "shares": (lambda: pldp.estimate(tally(), "one"), lambda: pldp.estimate(tally(), "two")),
     "sets": (lambda: pldp.estimate(tally(), "several"), lambda: pldp.estimate(shopping(), "basket")),
     "number": (lambda: pldp.estimate(tally(), "number"), lambda: pldp.estimate(shopping(), "spent")),
@@ -153,33 +168,33 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: pldp.combine(dict(zip("ab", rounds()[:2], strict=True)), {"a": 0.4, "b": 0.6}),
     ),
     "trend": (lambda: pldp.trend(rounds()), lambda: pldp.trend(rounds()[::-1])),
-    "trend of a table": (lambda: pldp.trend([pldp.estimate(commute(seed=each)).tables[0] for each in (1, 2)]), None),
-    "results of changes": (lambda: pldp.estimate(commute(seed=2)) - pldp.estimate(commute()), None),
+    "trend of a table": (lambda: pldp.trend([results(each).tables[0] for each in (1, 2)]), None),
+    "results of changes": (lambda: results(2) - results(), None),
     "itemsets": (lambda: itemsets(*baskets_of(shopping(), "basket"), 0.1), None),
     "density": (lambda: density(fused_of(shopping(), "spent")), lambda: density(fused_of(shopping(seed=2), "spent"))),
     "mean": (lambda: mean(fused_of(shopping(), "spent")), lambda: mean(fused_of(shopping(seed=2), "spent"))),
-    "plan": (lambda: pldp.plan(survey(), 1000), lambda: pldp.plan(survey(), 1001)),
-    "plan of a choice": (lambda: pldp.plan(commute().survey, 1000), lambda: pldp.plan(commute().survey, 1001)),
+    "plan": (planned, lambda: planned(1001)),
+    "plan of a choice": (planned_choice, lambda: planned_choice(1001)),
     "plan of a question": (
-        lambda: pldp.plan(survey(), 1000).questions[0],
-        lambda: pldp.plan(survey(), 1001).questions[0],
+        lambda: planned().questions[0],
+        lambda: planned(1001).questions[0],
     ),
     "plan of a level": (
-        lambda: pldp.plan(survey(), 1000).questions[1].levels[0],
-        lambda: pldp.plan(survey(), 1001).questions[1].levels[0],
+        lambda: planned().questions[1].levels[0],
+        lambda: planned(1001).questions[1].levels[0],
     ),
-    "design": (lambda: pldp.plan(commute().survey, 1000).designs[0], None),
+    "design": (lambda: planned_choice().designs[0], None),
     "people needed": (
-        lambda: pldp.plan(commute().survey, 1000).people_for(0.02)["mode"],
-        lambda: pldp.plan(commute().survey, 1000).people_for(0.03)["mode"],
+        lambda: planned_choice().people_for(0.02)["mode"],
+        lambda: planned_choice().people_for(0.03)["mode"],
     ),
     "worst shares": (
-        lambda: pldp.plan(survey(), 1000).questions[0].worst,
-        lambda: pldp.plan(survey(), 1001).questions[0].worst,
+        lambda: planned().questions[0].worst,
+        lambda: planned(1001).questions[0].worst,
     ),
-    "threshold": (lambda: pldp.plan(commute().survey, 1000).questions[0].thresholds[0], None),
+    "threshold": (lambda: planned_choice().questions[0].thresholds[0], None),
     "audit": (lambda: pldp.audit(commute().survey, samples=0), lambda: pldp.audit("krr", samples=0)),
-    "audit with samples": (lambda: pldp.audit("oue", samples=500), lambda: pldp.audit("oue", samples=0)),
+    "audit with samples": (lambda: pldp.audit("oue", samples=100), lambda: pldp.audit("oue", samples=0)),
     "row of an audit": (lambda: pldp.audit("krr", samples=0).rows[0], lambda: pldp.audit("oue", samples=0).rows[0]),
     "population": (lambda: Population.of_shares(survey(), 100), lambda: Population.of_shares(survey(), 100, seed=1)),
     "partitions": (lambda: Partitions(survey(), 100), lambda: Partitions(survey(), 101)),
@@ -221,7 +236,7 @@ SHOWN_ONLY = {
 
 
 def rounds() -> list[pldp.Result]:
-    return [pldp.estimate(commute(seed=seed), "mode") for seed in (1, 2, 3)]
+    return [results(seed)["mode"] for seed in (1, 2, 3)]
 
 
 def scored(epsilon: int) -> pldp.budgets.Scoring:

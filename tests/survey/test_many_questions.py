@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 
 import jsonschema
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from helpers.claims import follows
+from helpers.schema import validate
 from pldp import Device, Survey, tally
 from pldp.budgets import Cost, allocate, compose, variance_cost
 from pldp.errors import AnswerError, BudgetError, SurveyError
@@ -59,12 +59,11 @@ def test_the_spelled_out_form_has_no_fractions_and_the_same_hash() -> None:
 
 
 def test_the_schema_accepts_fractions_and_ask() -> None:
-    schema = json.loads(files("pldp.survey").joinpath("survey.schema.json").read_text())
-    jsonschema.validate(json.loads(form(ask=2)), schema)
-    jsonschema.validate(json.loads(loads(form(ask=2)).canonical), schema)
+    validate(json.loads(form(ask=2)))
+    validate(json.loads(loads(form(ask=2)).canonical))
     broken = json.loads(form(levels={"a": {"fraction": 1, "epsilon": 1}}))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(broken, schema)
+        validate(broken)
 
 
 def test_a_question_with_levels_of_its_own_leaves_the_rest_to_the_others() -> None:

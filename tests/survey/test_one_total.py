@@ -6,16 +6,15 @@ import itertools
 import json
 import math
 from fractions import Fraction
-from importlib.resources import files
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.claims import runs
+from helpers.schema import validate
 from pldp import Device, Survey
 from pldp.errors import SurveyError
 from pldp.planning.kinds import BY_KIND
@@ -163,8 +162,7 @@ def test_the_spelled_out_document_is_the_same_survey(name: str) -> None:
     assert again == survey
     assert again.hash == survey.hash
     assert b"weight" not in survey.canonical.replace(b'"weights"', b"")
-    schema = json.loads(files("pldp.survey").joinpath("survey.schema.json").read_text())
-    jsonschema.validate(json.loads(survey.canonical), schema)
+    validate(json.loads(survey.canonical))
 
 
 @pytest.mark.parametrize("name", ["one of each", "labels that differ", "an ε for each label"])

@@ -8,6 +8,7 @@ from decimal import Decimal
 import jsonschema
 import pytest
 
+from helpers.schema import validate
 from pldp import Device, Survey
 from pldp.device.kinds import BY_KIND
 from pldp.errors import AnswerError, EpsilonError, SurveyError
@@ -115,7 +116,7 @@ def test_the_shipped_schema_is_the_generated_one() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_schema_takes_the_keys_of_the_kind_and_no_others(kind: str) -> None:
     good = BY_NAME[kind]
-    jsonschema.validate(document(good), survey_schema())
+    validate(document(good))
     every = {key for other in KINDS.values() for key in other.keys}
     sample = {
         "low": 0,
@@ -134,14 +135,14 @@ def test_the_schema_takes_the_keys_of_the_kind_and_no_others(kind: str) -> None:
     broken += [{key: good[key] for key in good if key != missing} for missing in KINDS[kind].required]
     for question in broken:
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(document(question), survey_schema())
+            validate(document(question))
 
 
 def test_the_schema_takes_large_totals_and_small_budgets() -> None:
-    jsonschema.validate(document(total_epsilon=1000, hide_level={"leak_cap": 1000}), survey_schema())
+    validate(document(total_epsilon=1000, hide_level={"leak_cap": 1000}))
     for broken in (document(total_epsilon=1001), document(levels={"a": 21}), document(hide_level={"epsilon": 21})):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(broken, survey_schema())
+            validate(broken)
 
 
 def test_a_survey_shows_itself_in_at_most_five_lines() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from importlib.resources import files
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
 from helpers.claims import mean_is, runs
+from helpers.schema import validate
 from pldp import Device, Survey, audit, plan, tally
 from pldp.auditing.surveys import audit_document
 from pldp.errors import SurveyError
@@ -57,9 +56,8 @@ def test_the_spelled_out_document_is_the_same_survey_and_follows_the_schema() ->
     again = loads(survey.canonical.decode())
     assert again == survey
     assert again.hash == survey.hash
-    schema = json.loads(files("pldp.survey").joinpath("survey.schema.json").read_text())
-    jsonschema.validate(json.loads(survey.canonical), schema)
-    jsonschema.validate({"pldp": 1, "title": "t", "levels": {"a": 1}, "questions": [TABLE]}, schema)
+    validate(json.loads(survey.canonical))
+    validate({"pldp": 1, "title": "t", "levels": {"a": 1}, "questions": [TABLE]})
 
 
 def test_weights_that_tell_more_for_one_side_are_refused_and_refuted() -> None:

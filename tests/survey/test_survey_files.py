@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.refusals import refused
+from helpers.schema import validate
 from pldp.budgets import Level
 from pldp.errors import SignatureError, SurveyError
 from pldp.mechanisms import build, names
@@ -186,8 +187,8 @@ def survey_schema() -> dict:
 def test_the_json_schema_accepts_what_the_reader_accepts(commute: Survey, every_form: Survey) -> None:
     jsonschema.Draft202012Validator.check_schema(survey_schema())
     for survey in (commute, every_form, loads(changed(hide_level={"epsilon": 1}, total_epsilon=3))):
-        jsonschema.validate(json.loads(survey.canonical), survey_schema())
-    jsonschema.validate(GOOD, survey_schema())
+        validate(json.loads(survey.canonical))
+    validate(GOOD)
 
 
 def test_the_json_schema_refuses_misspelled_and_missing_keys() -> None:
@@ -199,7 +200,7 @@ def test_the_json_schema_refuses_misspelled_and_missing_keys() -> None:
         changed(pldp=2),
     ):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(json.loads(text), survey_schema())
+            validate(json.loads(text))
 
 
 labels = st.lists(st.text("abcåß☂ \n", min_size=1).filter(str.strip), min_size=2, max_size=12, unique=True)
