@@ -58,16 +58,25 @@ TEXTS = [
 SOURCES = [*ROOT.glob("src/pldp/**/*.py"), *ROOT.glob("benchmarks/*.py"), *ROOT.glob("docs/**/*.py")]
 
 
+STARTS = [phrase.replace(r"\b", "").partition("(")[0] for phrase in PHRASES]
+"""The phrases as plain text, as far as they are that: quickly looked for."""
+
+
 def found(text: str) -> Iterator[str]:
     """Yield the phrases of a text, with what stands around them; line breaks count as spaces."""
-    flat = re.sub(r"\s+", " ", text)
+    flat = " ".join(text.split())
+    if not any(start in flat.lower() for start in STARTS):
+        return
     for phrase, better in PHRASES.items():
         for place in re.finditer(phrase, flat, re.IGNORECASE):
             yield f"…{flat[max(place.start() - 40, 0) : place.end() + 30]}… (write: {better})"
 
 
 def words_of(source: str) -> str:
-    """Docstrings, messages and help texts of a module, and its comments."""
+    """Docstrings, messages and help texts of a module, and its comments; nothing where no phrase can be."""
+    joined = re.sub(r"""["']\n\s*[fr]?["']""", "", source)  # a text may go on in the next line
+    if not list(found(joined)):
+        return ""
     strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
     comments = re.findall(r"#[: ].*", source)
     return " ¶ ".join([*(text for text in strings if isinstance(text, str)), *comments])
@@ -125,6 +134,7 @@ def test_the_lint_sees_every_phrase_also_over_a_line_break() -> None:
 def test_messages_of_the_command_line_and_of_docstrings_are_searched() -> None:
     source = '"""Whoever reads."""\nraise UsageError(f"{name}: there must be at least one, not none")  # somebody\n'
     assert len(list(found(words_of(source)))) == 4
+    assert list(found(words_of('fail("There must be at "\n    f"least one {name}")\n')))
 
 
 def test_catalogues_are_searched_as_text() -> None:
