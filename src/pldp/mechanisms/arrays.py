@@ -31,7 +31,7 @@ from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
 from pldp.mechanisms.laws import CellLaw, SupportLaw
 from pldp.mechanisms.marks import Marked, OutputMarks, SupportMarks, output_groups
 from pldp.mechanisms.output import Bits
-from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
+from pldp.mechanisms.pieces import LARGEST_ENVELOPES, Pieces
 from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
@@ -152,21 +152,21 @@ class PieceArrays(ChannelArrays):
     """Array forms whose outputs are integers: what fusing several services needs."""
 
     def pieces(self) -> Pieces:
-        """Describe Q(y|·) of every output; unless a form knows better, every row of Q is a pattern of its own."""
+        """Describe Q(y|·) of every output; unless a form knows better, every row of Q is an envelope of its own."""
         count, size = self.channel.form.count, self.channel.size
-        if (count + 1) * size > LARGEST_PATTERNS:
+        if (count + 1) * size > LARGEST_ENVELOPES:
             raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
         found = Pieces.none(size, count)
-        found.pattern[:-1] = np.arange(1, count + 1)
-        return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
+        found.envelope[:-1] = np.arange(1, count + 1)
+        return replace(found, envelopes=np.concatenate([found.envelopes, self.matrix()]))
 
     def agreement(self) -> float:
         """Return Σ_y Q(y|t)² at the value where it is largest, where outputs can be listed."""
         count = self.channel.form.count
-        if isinstance(self.channel.form, Bits) or (count + 1) * self.channel.size > LARGEST_PATTERNS:
+        if isinstance(self.channel.form, Bits) or (count + 1) * self.channel.size > LARGEST_ENVELOPES:
             return super().agreement()
         found = self.pieces()
-        squares = replace(found, base=found.base**2, patterns=found.patterns**2, lift=found.lift * (2 + found.lift))
+        squares = replace(found, base=found.base**2, envelopes=found.envelopes**2, lift=found.lift * (2 + found.lift))
         return float(squares.expectation(np.ones(count)).max())
 
     def matrix(self) -> FloatArray:
@@ -197,7 +197,7 @@ class NumberArrays(OutputMarks, PieceArrays):
 
     def coarse(self, group: npt.NDArray[np.intp] | None = None) -> Coarse | None:
         """Group neighbouring outputs; `None` where there are too many to list."""
-        if (self.channel.form.count + 1) * self.channel.size > LARGEST_PATTERNS:
+        if (self.channel.form.count + 1) * self.channel.size > LARGEST_ENVELOPES:
             return None
         chances = self.pieces().table()[:-1]
         if group is None:

@@ -47,8 +47,8 @@ _BIAS: Final = 3e-5
 
 _ACCURATE: Final = 1e-9
 _MOST_STEPS: Final = 1000
-_FEW_PATTERNS: Final = 8
-"""Patterns up to which prefix sums are faster than a matrix."""
+_FEW_ENVELOPES: Final = 8
+"""Envelopes up to which prefix sums are faster than a matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +172,9 @@ def moment_weights(channel: Channel) -> tuple[FloatArray, npt.NDArray[np.bool_]]
 
 def piece_moments(pieces: Pieces, moments: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return the same of pieces, for so many moments."""
-    size = pieces.patterns.shape[1]
+    size = pieces.envelopes.shape[1]
     root = np.sqrt(np.maximum(pieces.forward(np.full(size, 1 / size)), np.finfo(float).tiny))
-    if len(pieces.patterns) > _FEW_PATTERNS:
+    if len(pieces.envelopes) > _FEW_ENVELOPES:
         system = aslinearoperator(pieces.table()[:-1].T / root)
     else:
         system = LinearOperator(

@@ -2,14 +2,14 @@
 
 As a function of the value t every output of a number channel has the likelihood
 
-    Q(y|t) = base_y · pattern_y(t) · (1 + lift_y · [start_y ≤ t < stop_y]):
+    Q(y|t) = base_y · envelope_y(t) · (1 + lift_y · [start_y ≤ t < stop_y]):
 
 windows (PM, SW, k-RR) are constant in and out of an interval; the two outputs of SR, the outputs of Laplace and any
-other channel have a smooth *pattern*. The likelihood of a tuple is the product over its services: the product of the
-patterns, of which there are few (the tuples are grouped by them), times a function with at most 2·windows + 1 constant
+other channel have a smooth *envelope*. The likelihood of a tuple is the product over its services: the product of the
+envelopes, of which there are few (the tuples are grouped by them), times a function with at most 2·windows + 1 constant
 pieces. So the sum over the buckets is a combination of a few prefix sums,
 
-    L_c·f = Σ_e A_ce P(e),   P_g(e) = Σ_{t<e} pattern_g(t) f_t,
+    L_c·f = Σ_e A_ce P(e),   P_g(e) = Σ_{t<e} envelope_g(t) f_t,
 
 and A is sparse: one entry per end of a window inside the grid. `forward` multiplies by A after one cumulative sum,
 `backward` by its transpose before one.
@@ -28,12 +28,12 @@ from pldp.errors import EstimateError
 from pldp.estimates.numbers.log_density import Likelihood
 from pldp.estimates.numbers.sources import source_pieces
 from pldp.estimates.solver.likelihood import Fit, FitProgress, Product, maximise, minus_log, ratio
-from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces
+from pldp.mechanisms.arrays import LARGEST_ENVELOPES, FloatArray, Pieces
 from pldp.tallies import Fused
 
 _CELLS_AT_ONCE: Final = 1 << 17
 
-_FEW_PATTERNS: Final = 64
+_FEW_ENVELOPES: Final = 64
 _FEW_BUCKETS: Final = 2048
 _FEW_COLUMNS: Final = 32
 """Up to these numbers second derivatives are summed over the tuples first, and from so many columns on it pays."""
@@ -67,25 +67,25 @@ class FusedLikelihood:
         self.blocks = (slice(0, self.size),)
         self.people = self.reports = fused.people
         rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
-        group, self.patterns = _patterns(fused, rows)
-        # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
-        self.order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))
+        group, self.envelopes = _envelopes(fused, rows)
+        # Tuples with one envelope stand together: their prefix sums stay in the processor's cache.
+        self.order = np.argsort(group, kind="stable") if len(self.envelopes) > 64 else np.arange(len(group))
         self.weights: FloatArray = fused.counts[self.order] / self.people
-        self._matrix = _prefix_matrix(fused, rows, group, self.order, len(self.patterns))
+        self._matrix = _prefix_matrix(fused, rows, group, self.order, len(self.envelopes))
         self._transposed = self._matrix.T.tocsr()
         self._at: FloatArray | None = None
         self._cells: FloatArray = np.zeros(0)
 
     def forward(self, shares: FloatArray) -> FloatArray:
         """Return L·f of every tuple (up to a factor of the tuple)."""
-        prefix = np.zeros((len(self.patterns), self.size + 1))
-        np.cumsum(self.patterns * shares, axis=1, out=prefix[:, 1:])
+        prefix = np.zeros((len(self.envelopes), self.size + 1))
+        np.cumsum(self.envelopes * shares, axis=1, out=prefix[:, 1:])
         return np.asarray(self._matrix @ prefix.ravel())
 
     def backward(self, weights: FloatArray) -> FloatArray:
         """Return Lᵀ·w of every bucket."""
-        ends = (self._transposed @ weights).reshape(len(self.patterns), self.size + 1)[:, 1:]
-        return np.asarray((np.cumsum(ends[:, ::-1], axis=1)[:, ::-1] * self.patterns).sum(axis=0))
+        ends = (self._transposed @ weights).reshape(len(self.envelopes), self.size + 1)[:, 1:]
+        return np.asarray((np.cumsum(ends[:, ::-1], axis=1)[:, ::-1] * self.envelopes).sum(axis=0))
 
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return Jᵀ diag(w/(L·f)²) J with J = L·columns: the observed information per person along the columns."""
@@ -93,8 +93,8 @@ class FusedLikelihood:
         if not self._few:
             moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
             return np.asarray(moved @ moved.T)
-        prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
-        np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
+        prefix = np.zeros((len(self.envelopes), self.size + 1, columns.shape[1]))
+        np.cumsum(self.envelopes[:, :, None] * columns, axis=1, out=prefix[:, 1:])
         sums = prefix.reshape(-1, columns.shape[1])
         if columns.shape[1] > _FEW_COLUMNS:
             return np.asarray(sums.T @ (self._curvature_of_prefixes(self.weights / cells**2) @ sums))
@@ -125,7 +125,7 @@ class FusedLikelihood:
         return self.backward(ratio(self.weights, self.cells(point)))
 
     def curvature(self, point: FloatArray) -> Product:
-        """The product with the exact Hessian; a step needs hundreds, so the matrix is built where patterns are few."""
+        """The product with the exact Hessian; a step needs hundreds, so the matrix is built where envelopes are few."""
         scale = ratio(ratio(self.weights, self.cells(point)), self.cells(point))
         if not self._few:
             return lambda vector: self.backward(scale * self.forward(vector))
@@ -134,16 +134,16 @@ class FusedLikelihood:
 
     @property
     def _few(self) -> bool:
-        return len(self.patterns) <= _FEW_PATTERNS and self.size <= _FEW_BUCKETS
+        return len(self.envelopes) <= _FEW_ENVELOPES and self.size <= _FEW_BUCKETS
 
     def _curvature_matrix(self, scale: FloatArray) -> FloatArray:
         """Lᵀ diag(scale) L: two cumulative sums lead from prefix sums to the buckets."""
         ends = self._curvature_of_prefixes(scale)
         total = np.zeros((self.size, self.size))
-        for place, pattern in enumerate(self.patterns):
+        for place, envelope in enumerate(self.envelopes):
             block = slice(place * (self.size + 1) + 1, (place + 1) * (self.size + 1))
             sums = ends[block, block].toarray()[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
-            total += sums * np.outer(pattern, pattern)
+            total += sums * np.outer(envelope, envelope)
         return total
 
     def _curvature_of_prefixes(self, scale: FloatArray) -> csr_array:
@@ -168,28 +168,28 @@ class FusedLikelihood:
         return np.full(self.size, 1 / self.size)
 
 
-def _patterns(fused: Fused, rows: list[Pieces]) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Return the pattern of every tuple and the table of patterns, products over the services."""
+def _envelopes(fused: Fused, rows: list[Pieces]) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Return the envelope of every tuple and the table of envelopes, products over the services."""
     code = np.zeros(len(fused.counts), np.int64)
-    used = [(each, place) for place, each in enumerate(rows) if len(each.patterns) > 1]
+    used = [(each, place) for place, each in enumerate(rows) if len(each.envelopes) > 1]
     for each, place in used:
-        code = code * len(each.patterns) + each.pattern[fused.cells[:, place]]
+        code = code * len(each.envelopes) + each.envelope[fused.cells[:, place]]
     found, first, group = np.unique(code, return_index=True, return_inverse=True)
-    if len(found) * fused.size > LARGEST_PATTERNS:
+    if len(found) * fused.size > LARGEST_ENVELOPES:
         raise EstimateError(
             f"{len(found):,} combinations of outputs without windows (laplace, lh) on {fused.size:,} buckets are too "
             "many: use fewer buckets or leave a service out"
         )
     table = np.ones((len(found), fused.size))
     for each, place in used:
-        table *= each.patterns[each.pattern[fused.cells[first, place]]]
+        table *= each.envelopes[each.envelope[fused.cells[first, place]]]
     return group, table / table.max(axis=1, keepdims=True)
 
 
 def _prefix_matrix(
-    fused: Fused, rows: list[Pieces], group: npt.NDArray[np.intp], order: npt.NDArray[np.intp], patterns: int
+    fused: Fused, rows: list[Pieces], group: npt.NDArray[np.intp], order: npt.NDArray[np.intp], envelopes: int
 ) -> csr_array:
-    """Return A, tuples × (patterns · (size+1)): what the module's first lines describe."""
+    """Return A, tuples × (envelopes · (size+1)): what the module's first lines describe."""
     size = fused.size
     windows = [(each, place) for place, each in enumerate(rows) if each.lift.any()]
     indptr, indices, data = [np.zeros(1, np.int64)], [], []
@@ -223,7 +223,7 @@ def _prefix_matrix(
         data.append(drop[kept])
         indices.append((at + (group[chosen] * (size + 1))[:, None])[kept].astype(np.int32))
         indptr.append(indptr[-1][-1] + np.cumsum(kept.sum(axis=1)))
-    shape = (len(order), patterns * (size + 1))
+    shape = (len(order), envelopes * (size + 1))
     ends = np.concatenate(indptr)
     # Places as short as they may be: products read less memory.
     ends = ends.astype(np.int32) if ends[-1] < 1 << 31 else ends

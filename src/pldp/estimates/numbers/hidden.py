@@ -328,7 +328,7 @@ class _FreeCounts:
 
     def column(self, place: int) -> FloatArray:
         """Return the chances for one level and bucket."""
-        level, bucket = divmod(place, self._levels[0].patterns.shape[1])
+        level, bucket = divmod(place, self._levels[0].envelopes.shape[1])
         return np.asarray(self._chances[level] * self._levels[level].column(bucket))
 
     def unknown(self, shares: FloatArray) -> FloatArray | None:

@@ -47,7 +47,7 @@ MeanMethod = Literal["weights", "average", "posterior", "fitted"]
 _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
 _TUPLES_AT_ONCE: Final = 1 << 18
-_FEW_PATTERNS: Final = 3
+_FEW_ENVELOPES: Final = 3
 _OWN_NOISE: Final = 100
 """Reports of a subset from which on their own noise is believed, where levels are hidden."""
 
@@ -180,9 +180,9 @@ class _Tables:
             self.variances, self.spread = self._two_moments(middle, fourth)
             return
         if fitted is None:
-            # Services with many patterns (Laplace) are left out if there are others: weights need no exact population.
+            # Services with many envelopes (Laplace) are left out if there are others: weights need no exact population.
             rows = [source_pieces(fused, place) for place in range(len(self.names))]
-            few = [name for name, row in zip(self.names, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
+            few = [name for name, row in zip(self.names, rows, strict=True) if len(row.envelopes) <= _FEW_ENVELOPES]
             simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
             fitted = fit_density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
         population = fitted.shares

@@ -14,7 +14,7 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.mix import LevelMix
 from pldp.mechanisms import CategoricalChannel
-from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import LARGEST_ENVELOPES, FloatArray, Pieces, piecewise_arrays
 from pldp.tallies import ABSENT, Fused
 
 
@@ -36,7 +36,7 @@ def source_pieces(fused: Fused, place: int) -> Pieces:
     if source.listed is None:
         return piecewise_arrays(source.channel).pieces()
     size, count = source.channel.size, source.count
-    if (count + 1) * size > LARGEST_PATTERNS:
+    if (count + 1) * size > LARGEST_ENVELOPES:
         raise EstimateError(f"source {source.name!r}: {count:,} outputs on {size:,} buckets are too many to fuse")
     outputs = np.asarray(source.listed.outputs, np.int64)
     if source.hidden is None or source.listed.labels is None:
@@ -48,8 +48,8 @@ def source_pieces(fused: Fused, place: int) -> Pieces:
         for level, channel in enumerate(source.hidden.channels):
             table += chances[:, level, None] * piecewise_arrays(channel).pieces().table()[outputs]
     found = Pieces.none(size, count)
-    found.pattern[:-1] = np.arange(1, count + 1)
-    return replace(found, patterns=np.concatenate([found.patterns, table]))
+    found.envelope[:-1] = np.arange(1, count + 1)
+    return replace(found, envelopes=np.concatenate([found.envelopes, table]))
 
 
 def source_numbers(fused: Fused, place: int) -> FloatArray:

@@ -28,8 +28,8 @@ class _HybridArrays(NumberArrays):
         found = window_pieces(size, channel.form.count, channel.width, channel.inside, channel.outside)
         upper = channel.first + channel.step * np.arange(size)
         lower = TOTAL - channel.piecewise_weight - upper
-        found.pattern[channel.piecewise_outputs : channel.piecewise_outputs + 2] = 1, 2
-        return replace(found, patterns=np.stack([np.ones(size), lower / TOTAL, upper / TOTAL]))
+        found.envelope[channel.piecewise_outputs : channel.piecewise_outputs + 2] = 1, 2
+        return replace(found, envelopes=np.stack([np.ones(size), lower / TOTAL, upper / TOTAL]))
 
 
 FORMS: Final = {HybridMechanism: _HybridArrays}

@@ -33,7 +33,7 @@ class _LaplaceArrays(NumberArrays):
 class _WideArrays(NumberArrays):
     """Noise by distance; what goes beyond a far end is put back to it.
 
-    All outputs below the values have one pattern, α^t, and all above its mirror image: they differ by a factor.
+    All outputs below the values have one envelope, α^t, and all above its mirror image: they differ by a factor.
     """
 
     channel: WideLaplace
@@ -51,12 +51,12 @@ class _WideArrays(NumberArrays):
         falling = (channel.decay / TOTAL) ** places
         inside = noise[np.abs(places[:, None] - places)]
         found = Pieces.none(size, count)
-        found.pattern[:beyond], found.pattern[beyond + size : count] = 1, 2
-        found.pattern[beyond : beyond + size] = 3 + places
+        found.envelope[:beyond], found.envelope[beyond + size : count] = 1, 2
+        found.envelope[beyond : beyond + size] = 3 + places
         near = np.concatenate([[tail], noise[1:beyond][::-1]])  # from the far end to the bucket next to a bound
         found.base[:beyond], found.base[beyond + size : count] = near, near[::-1]
-        patterns = np.concatenate([found.patterns, [falling, falling[::-1]], inside])
-        return replace(found, patterns=patterns)
+        envelopes = np.concatenate([found.envelopes, [falling, falling[::-1]], inside])
+        return replace(found, envelopes=envelopes)
 
     def unbiased(self) -> FloatArray:
         channel = self.channel

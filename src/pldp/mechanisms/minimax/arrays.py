@@ -49,8 +49,8 @@ class _MinimaxArrays(NumberArrays):
         inside, outside = (np.tile(np.array(each, float), 2) for each in (self.channel.inside, self.channel.outside))
         found.base[: count - 1], found.lift[: count - 1] = outside / TOTAL, inside / outside - 1
         found.start[: count - 1], found.stop[: count - 1] = self._bounds
-        found.pattern[count - 1] = 1
-        return replace(found, patterns=np.stack([np.ones(size), self._table[:, -1] / TOTAL]))
+        found.envelope[count - 1] = 1
+        return replace(found, envelopes=np.stack([np.ones(size), self._table[:, -1] / TOTAL]))
 
     def unbiased(self) -> FloatArray:
         value = np.array(self.channel.value, float) * ((self.channel.size - 1) / (UNIT * self.channel.size))
