@@ -321,7 +321,15 @@ def test_a_table_shows_every_share_with_its_reach_and_the_truth() -> None:
 
 def test_the_picture_of_a_skewed_number_is_as_high_as_its_curve_needs() -> None:
     """The upper end of the band is ten thousand times as high as the curve and more: grey, and said in the title."""
-    document = {"name": "q", "kind": "number", "low": 0, "high": 1000, "mechanism": "sw", "outside": "clip"}
+    document = {
+        "name": "q",
+        "kind": "number",
+        "low": 0,
+        "high": 1000,
+        "buckets": 256,
+        "mechanism": "sw",
+        "outside": "clip",
+    }
     survey = loads(json.dumps({"pldp": 1, "title": "t", "levels": {"a": 1, "b": 2}, "questions": [document]}))
     generator = np.random.default_rng(1)
 

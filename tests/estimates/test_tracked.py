@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from scipy import stats
 
-from helpers.claims import FALSE_ALARM, mean_is_at_most, rate_is, runs
+from helpers.claims import mean_is_at_most, rate_is, rate_is_at_most, runs
 from pldp import Survey, tally
 from pldp.estimates import frequencies
 from pldp.mechanisms import build_stages
@@ -157,12 +155,6 @@ def test_intervals_of_changes_cover_and_the_test_keeps_its_level() -> None:
     Half as wide, they miss too often; in the short form, a tenth as wide, in most runs, and 13 of 50 are too many.
     """
     found, seen = compared(runs(50, 2000))
-    assert at_most_five_percent(found > 1)
-    assert at_most_five_percent(seen)
-    assert not at_most_five_percent(found[:200] > runs(1, 5) / 10)
-
-
-def at_most_five_percent(hits: npt.ArrayLike) -> bool:
-    """Tell whether independent events can have a probability of at most 5 % (false alarm 10⁻⁶)."""
-    found = np.asarray(hits, bool)
-    return bool(stats.binom.sf(found.sum() - 1, found.size, 0.05) >= FALSE_ALARM)
+    assert rate_is_at_most(found > 1, 0.05)
+    assert rate_is_at_most(seen, 0.05)
+    assert not rate_is_at_most(found[:200] > runs(1, 5) / 10, 0.05)
