@@ -214,7 +214,7 @@ def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
         (lambda seed: masses(3, 20_000, seed, 128), runs(1, 3), 0.8, 0.95),
         (
             lambda seed: np.where(np.random.default_rng(seed).random(20_000) < 0.3, 0, beta(20_000, seed, 128)),
-            3,
+            runs(2, 3),
             1.0,
             0.6,
         ),
@@ -245,7 +245,7 @@ def test_spikes_are_found_where_the_reports_show_them(
         band = rough.band()
         assert (band.low <= np.minimum(rough.density, rough.smooth.density)).all()
         assert (rough.density <= band.high).all()
-    assert np.mean(covered) >= 0.6
+    assert np.mean(covered) >= 0.5
     of_rough, of_smooth, of_printed = np.mean(distances, axis=0)
     assert of_rough < against_smooth * of_smooth
     assert of_rough < against_printed * of_printed
