@@ -346,13 +346,13 @@ def test_no_reports_and_few_reports_are_said() -> None:
 
 
 def test_forged_numbers_show_where_levels_are_hidden() -> None:
-    survey = survey_of("sw")
-    honest = counted(survey, 20_000, np.outer(np.full(3, 1 / 3), SHAPE), 4)
+    survey = survey_of("sw", 1.0, strict=0.5, open=2.0)
+    honest = counted(survey, 20_000, np.outer([0.5, 0.5], SHAPE), 4)
     assert not pldp.estimate(honest, "q").forgery.alarmed
     forged = {
         key: type(own)(own.counts + 2_000 * (np.arange(len(own.counts)) == 30)) for key, own in honest.counts.items()
     }
-    found = pldp.estimate(pldp.Tally(survey, forged, 26_000), "q").forgery
+    found = pldp.estimate(pldp.Tally(survey, forged, 24_000), "q").forgery
     assert found.alarmed
     assert found.tests[0].test == "image"
 

@@ -139,7 +139,7 @@ def drawn(mechanism: str, setting: str, people: int, seed: int, mix: tuple[float
 def test_errors_are_stated_and_bias_is_not_seen_where_shares_are_skewed(mechanism: str, setting: str) -> None:
     """The twin, where shares are most skewed: errors without the sum, with weights of equal shares, are too large."""
     truth, found, before = np.array(SKEWED[setting][0]), [], []
-    for seed in range(runs(60, 2000)):
+    for seed in range(runs(100, 2000)):
         groups = drawn(mechanism, setting, 2000, seed)
         pooled = Pooled.of(groups, "precision")
         weights = precision_weights(groups)
