@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from helpers.claims import Z, mean_is, mean_is_at_most, rate_is, runs
+from helpers.claims import Z, mean_is, mean_is_at_most, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
 from pldp.estimates.numbers.fusion import centres, em
@@ -121,7 +122,7 @@ def test_too_many_combinations_are_refused() -> None:
 def test_density_is_smooth_where_the_likelihood_overfits_and_its_bands_hold_the_truth() -> None:
     size, shares = SIZE, np.diff(_beta_cdf(np.linspace(0, 1, SIZE + 1)))
     inside, whole, quantiles, cumulative, errors, wrong = [], [], [], [], [], []
-    for seed in range(runs(30, 300)):
+    for seed in range(runs(20, 300)):
         fused = collected(beta(4000, seed), three(size, 1_500_000), seed)
         fitted = density(fused)
         assert fitted.converged
@@ -142,8 +143,8 @@ def test_density_is_smooth_where_the_likelihood_overfits_and_its_bands_hold_the_
     for found in (inside, whole, quantiles, cumulative):
         assert np.mean(found) >= 0.95 - slack
     assert np.mean(inside) < 1
-    assert mean_is(errors, 0.0)
-    assert not mean_is(wrong, 0.0)
+    assert mean_of_few_is(errors, 0.0)
+    assert not mean_of_few_is(wrong, 0.0)
 
 
 def _beta_cdf(x: np.ndarray) -> np.ndarray:
@@ -213,7 +214,7 @@ def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
         (lambda seed: masses(3, 20_000, seed, 128), runs(1, 3), 0.8, 0.95),
         (
             lambda seed: np.where(np.random.default_rng(seed).random(20_000) < 0.3, 0, beta(20_000, seed, 128)),
-            3,
+            runs(2, 3),
             1.0,
             0.6,
         ),
@@ -244,7 +245,7 @@ def test_spikes_are_found_where_the_reports_show_them(
         band = rough.band()
         assert (band.low <= np.minimum(rough.density, rough.smooth.density)).all()
         assert (rough.density <= band.high).all()
-    assert np.mean(covered) >= 0.6
+    assert np.mean(covered) >= 0.5
     of_rough, of_smooth, of_printed = np.mean(distances, axis=0)
     assert of_rough < against_smooth * of_smooth
     assert of_rough < against_printed * of_printed
@@ -334,14 +335,20 @@ def test_density_is_closer_to_the_truth_than_the_likelihood_alone() -> None:
         assert smooth < 0.6 * rough
 
 
+@cache
+def small_collection(seed: int) -> tuple[np.ndarray, Fused]:
+    """Numbers of 1,500 people and their reports to three services, the same for every method."""
+    budgets = (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))
+    values = beta(1500, seed, 32)
+    return values, collected(values, [build(name, 32, micro) for name, micro in budgets], seed, size=32)
+
+
 @pytest.mark.parametrize("method", ["weights", "average", "posterior", "fitted"])
 def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None:
     errors, wrong = [], []
-    budgets = (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))
-    channels = [build(name, 32, micro) for name, micro in budgets]
     for seed in range(runs(25, 600)):
-        values = beta(1500, seed, 32)
-        found = mean(collected(values, channels, seed, size=32), method=method, target="respondents")
+        values, fused = small_collection(seed)
+        found = mean(fused, method=method, target="respondents")
         truth = (values.mean() + 0.5) / 32
         errors.append((found.value - truth) / found.standard_error)
         wrong.append((found.value - 1 / 3) / found.standard_error)

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import pldp
-from helpers.claims import FALSE_ALARM, mean_is, rate_is, runs
+from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import HiddenBaskets, baskets_of, hidden_item_variance, itemsets, supports
 from pldp.estimates.mix import LevelMix
@@ -98,7 +98,7 @@ def repeated(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Errors in units of the stated ones, whether 95 % intervals cover, and errors of supports free of assumptions."""
     sets = wanted(name)
     true, scores, free = np.array([true_support(one) for one in sets]), [], []
-    for run in range(runs(40, 2000)):
+    for run in range(runs(25, 2000)):
         given = draw(name, 4000, run)
         found = supports(given, ITEMS, sets)
         scores.append((found.support - true) / found.standard_error)
@@ -111,7 +111,7 @@ def repeated(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_supports_have_no_bias_and_errors_of_the_stated_size(name: str) -> None:
     scores, _, free = repeated(name)
     for each in (*scores.T, *free.T):
-        assert mean_is(each, 0) or abs(each.mean()) < 0.25  # a ratio of estimates has a bias of the order of 1/n
+        assert mean_of_few_is(each, 0) or abs(each.mean()) < 0.25  # a ratio of estimates has a bias of the order of 1/n
         # The variance of runs scores is 1 but for chance; heavy tails of ratios are within the same limits.
         spread = stats.chi2.ppf([FALSE_ALARM, 1 - FALSE_ALARM], len(each) - 1) / (len(each) - 1)
         assert spread[0] < each.var() < 1.3 * spread[1]
@@ -145,7 +145,7 @@ def test_errors_for_the_respondents_leave_out_who_is_asked() -> None:
     generator = np.random.default_rng(3)
     ticked = baskets(4000, generator)
     true, scores = ticked.mean(axis=0), []
-    for _ in range(runs(40, 1000)):  # everybody chooses a level anew: it does not depend on what they have
+    for _ in range(runs(25, 1000)):  # everybody chooses a level anew: it does not depend on what they have
         given = reports(CHANNELS["a budget per box"], ticked, generator.choice(2, 4000, p=MIX), generator)
         found = item_supports(given.together(4, "precision", "respondents"), ITEMS)
         free = item_supports(given.together(4, "precision", "respondents").free(), ITEMS)
@@ -163,7 +163,7 @@ def dependent(seed: int, change: float, people: int = 20_000) -> HiddenBaskets:
 
 def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the_assumption() -> None:
     noticed, free, pooled = [], [], []
-    for run in range(runs(40, 400)):
+    for run in range(runs(25, 400)):
         together = dependent(run, 0.5).together(4, "precision", "population")
         noticed.append(together.dependence.rejected)
         for groups, scores in ((together.free(), free), (together, pooled)):
@@ -186,7 +186,7 @@ def test_the_difference_that_would_have_been_noticed_is_noticed_with_eighty_perc
     # A part c of the first item's people more at the open level: shares differ by c·f(1 − f)/(ρ(1 − ρ)) = c.
     found = [
         dependent(run, told.noticed).together(4, "precision", "population").dependence.rejected
-        for run in range(runs(60, 600))
+        for run in range(runs(40, 600))
     ]
     assert stats.binom.cdf(sum(found), len(found), 0.8) > FALSE_ALARM
 
@@ -194,7 +194,7 @@ def test_the_difference_that_would_have_been_noticed_is_noticed_with_eighty_perc
 def test_any_false_set_is_reported_with_five_percent_at_most() -> None:
     """Supports stand just below what is asked for; all sets of up to three items."""
     false = []
-    for run in range(runs(40, 1000)):
+    for run in range(runs(25, 1000)):
         generator = np.random.default_rng([run, 9])
         ticked = generator.random((5000, 4)) < np.array([0.35, 0.35, 0.35, 0.35])
         ticked[:, 1:] |= ticked[:, :1]  # whoever has the first has all

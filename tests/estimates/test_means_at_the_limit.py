@@ -20,7 +20,7 @@ from pldp.simulate import Population, simulate_reports
 from pldp.tallies import OutputCounts, Tally, fused_of
 
 LONG = runs(0, 1)
-RUNS = runs(120, 2000)
+RUNS = runs(80, 2000)
 PEOPLE = 2000
 
 

@@ -74,7 +74,7 @@ def test_few_values_have_few_moments() -> None:
 def test_levels_that_agree_are_rejected_one_time_in_a_hundred(
     mechanism: str, epsilons: tuple[float, float], people: tuple[int, int]
 ) -> None:
-    channels, repeats = pair(*epsilons, mechanism), runs(120, 10_000)
+    channels, repeats = pair(*epsilons, mechanism), runs(80, 10_000)
     rejected = 0
     for seed in range(repeats):
         fused = levels([SHARES, SHARES], channels, people, np.random.default_rng([seed, 1]))

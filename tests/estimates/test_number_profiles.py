@@ -170,7 +170,7 @@ def test_intervals_hold_where_the_level_depends_on_the_number(strict: str, open_
     shapes = [SHAPES[strict], SHAPES[open_]]
     shares = np.average(shapes, axis=0, weights=parts)
     quantiles, cumulative, pooled = [], [], []
-    for _ in range(runs(6, 350)):
+    for _ in range(runs(4, 350)):
         for people in (2_000, 50_000):
             fused = draw(shapes, [round(part * people) for part in parts], [0.5, 2], generator)
             found = distances(Misfit.of(fused, apart=True), shares)
@@ -215,7 +215,7 @@ def test_a_result_shows_conservative_intervals_and_beside_them_those_if_smooth()
 
 
 def test_quantiles_of_respondents_are_covered_by_the_intervals_for_the_population_and_a_note_says_so() -> None:
-    missed, times = 0, runs(6, 200)
+    missed, times = 0, runs(4, 200)
     for seed in range(times):
         numbers = {level: 10 * np.random.default_rng([seed, ord(level)]).beta(2, 5, 600) for level in "ab"}
         counted = asked(numbers, seed)

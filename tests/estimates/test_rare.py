@@ -162,7 +162,7 @@ def holds(count: int, times: int) -> bool:
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("true", [0.0, FEW])
 def test_labels_that_hardly_anybody_has_are_covered_and_marked(asked: str, true: float) -> None:
-    times, survey = runs(12, 1000), ASKED[asked]
+    times, survey = runs(8, 1000), ASKED[asked]
     sets = survey.questions[0].kind == "choices"
     shares = np.array([0.3, 0.2, 0.1, 0.1, true]) if sets else np.array([0.4, 0.3, 0.2, 0.1 - true, true])
     if "at_most" in asked or "two" in asked:
@@ -174,7 +174,7 @@ def test_labels_that_hardly_anybody_has_are_covered_and_marked(asked: str, true:
 
 @pytest.mark.parametrize("true", [0.0, FEW])
 def test_pairs_that_hardly_anybody_has_are_covered_and_marked(true: float) -> None:
-    times, survey = runs(40, 1000), _ask(kind="choices")
+    times, survey = runs(20, 1000), _ask(kind="choices")
     root = np.sqrt(true)
     count, _, marked = covered(survey, true, np.array([0.3, 0.2, 0.1, root, root]), of_pair, times)
     assert holds(count, times)
@@ -198,7 +198,7 @@ def test_cells_of_a_table_that_hardly_anybody_is_in_are_covered_and_marked(
     mechanisms: tuple[str, str], *, turned: bool
 ) -> None:
     """Normal intervals of these cells cover 56 to 81 % (1,000 people, 300 runs)."""
-    survey, times, hits = loads(PAIRED % mechanisms), runs(12, 1000), []
+    survey, times, hits = loads(PAIRED % mechanisms), runs(8, 1000), []
     true = np.array([[0.4, 0.1], [0.3, 0.197], [0.0015, 0.0015]])
     for run in range(times):
         people = np.random.default_rng(run).multinomial(PEOPLE, true.ravel())

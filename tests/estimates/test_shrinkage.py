@@ -79,7 +79,7 @@ def test_they_are_shares_and_do_not_depend_on_the_order(shares: list[float], dev
 def test_they_are_closer_to_the_truth_than_the_fit() -> None:
     """Twelve equal shares from 5,000 people at levels 0.5, 1, 2: less than half of the squared error of the fit."""
     truth = np.full(12, 1 / 12)
-    fits = [fitted(12, 5000, 1_000_000, seed, truth) for seed in range(runs(40, 400))]
+    fits = [fitted(12, 5000, 1_000_000, seed, truth) for seed in range(runs(25, 400))]
     shrunk = np.array([squared_error(fit.shrunk, truth) for fit in fits])
     plain = np.array([squared_error(fit.fit.shares, truth) for fit in fits])
     assert mean_is_at_most(shrunk - 0.5 * plain, 0.0)

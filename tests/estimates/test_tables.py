@@ -87,7 +87,10 @@ KINDS = [("a", "s"), ("s", "t"), ("a", "w"), ("b", "n"), ("a", "b", "s"), ("b", 
 
 @pytest.mark.parametrize("names", KINDS, ids="×".join)
 def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> None:
-    """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not."""
+    """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not.
+
+    In the short form the twin's are made five times narrower.
+    """
     survey, truth = form("".join(names)), true_shares(names)
     found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(10, 1000))]
     z = np.array([(table.shares - truth) / table.standard_error for table in found])
@@ -95,7 +98,7 @@ def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> N
     assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
     covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
     assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
-    assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
+    assert not mean_is([float((np.abs(each) <= runs(2, 4) / 5).mean()) for each in z], 0.95)
 
 
 @cache

@@ -43,6 +43,12 @@ def rate_is(hits: npt.ArrayLike, rate: float) -> bool:
     return bool(stats.binomtest(int(found.sum()), found.size, rate).pvalue >= FALSE_ALARM)
 
 
+def rate_is_at_most(hits: npt.ArrayLike, rate: float) -> bool:
+    """Tell whether independent events can have at most this probability (exact binomial test, false alarm 1e-6)."""
+    found = np.asarray(hits, bool)
+    return bool(stats.binom.sf(found.sum() - 1, found.size, rate) >= FALSE_ALARM)
+
+
 def mean_is(samples: npt.ArrayLike, value: float) -> bool:
     """Tell whether the mean of independent samples can be the value (normal test, false alarm 1e-6 with many).
 

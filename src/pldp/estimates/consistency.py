@@ -27,7 +27,10 @@ def norm_sub(shares: npt.ArrayLike) -> FloatArray:
     array([0.6, 0.4, 0. ])
     """
     given = _checked(shares)
-    return np.maximum(given + _row_shifts(given[None, :], np.ones(1)), 0.0)
+    falling = np.sort(given)[::-1]
+    excess = (falling.cumsum() - 1.0) / np.arange(1, len(given) + 1)
+    kept = max(int(np.count_nonzero(falling > excess)) - 1, 0)
+    return np.asarray(np.maximum(given - excess[kept], 0.0))
 
 
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:

@@ -8,6 +8,7 @@ Reference: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988
 """
 
 import math
+from functools import lru_cache
 from typing import Final
 
 from scipy.optimize import brentq
@@ -28,6 +29,7 @@ def power(noncentrality: float, degrees: int, level: float = TEST_LEVEL) -> floa
     return 1 - float(chndtr(float(chdtri(degrees, level)), degrees, noncentrality))
 
 
+@lru_cache(maxsize=1024)  # every table and question of a survey asks for the same few
 def noncentrality(degrees: int, level: float = TEST_LEVEL, wanted: float = POWER) -> float:
     """Return the noncentrality at which a χ² test of this false-alarm rate rejects with the wanted probability.
 

@@ -167,9 +167,10 @@ class Rare(Record):
         def moments(chance: FloatArray) -> FloatArray:
             return np.stack([chance * (1 - chance), chance * (1 - chance) * (1 - 2 * chance)])
 
-        drawn = moments(self.absent + share * (self.present - self.absent))
-        fixed = share * moments(self.present) + (1 - share) * moments(self.absent)
-        second, third = self.sampled * drawn + (1 - self.sampled) * fixed
+        second, third = drawn = moments(self.absent + share * (self.present - self.absent))
+        if (self.sampled < 1).any():
+            fixed = share * moments(self.present) + (1 - share) * moments(self.absent)
+            second, third = self.sampled * drawn + (1 - self.sampled) * fixed
         scaled = self.reports * self.values**2
         return (scaled * second).sum(axis=0), (scaled * self.values * third).sum(axis=0)
 
