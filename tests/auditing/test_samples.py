@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from types import SimpleNamespace
 
@@ -65,8 +66,7 @@ def raises(value: object) -> object:
 
 
 def never(value: object) -> object:
-    while True:
-        time.sleep(0.01)
+    threading.Event().wait()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.draws import seeded_bytes
 from pldp import Device, Survey
 from pldp.errors import AnswerError, BudgetError, DeviceStateError, SurveyError
 from pldp.mechanisms import epsilon_text
@@ -270,9 +271,7 @@ def test_picks_of_two_editions_and_of_two_rounds_are_independent() -> None:
     def statistic(one, two) -> float:
         table = np.zeros((10, 10))
         for seed in range(4000):
-            picks = [
-                Device(asked, round=number, random=np.random.default_rng(seed).bytes) for asked, number in (one, two)
-            ]
+            picks = [Device(asked, round=number, random=seeded_bytes(seed)) for asked, number in (one, two)]
             row, column = (names.index(pick.asked[0]) for pick in picks)
             table[row, column] += 1
         expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from helpers.claims import follows, runs
+from helpers.draws import seeded_bytes
 from helpers.item_channels import CHANNELS, MIXED
 from helpers.refusals import refused
 from pldp.epsilon import micro_epsilon_of_ratio
@@ -240,7 +241,7 @@ def test_a_hundred_items_have_the_weights_of_their_four_levels(model: str) -> No
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)
 def test_draws_follow_the_channel_and_a_wrong_channel_is_noticed(tested: CategoricalChannel) -> None:
-    random = np.random.default_rng(7).bytes
+    random = seeded_bytes(7)
     value = 1
     outputs = [y for y in tested.outputs() if tested.probability(y, value)]
     found = Counter(tested.draw(value, random) for _ in range(runs(8_000, 20_000)))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from helpers.claims import follows
+from helpers.draws import seeded_bytes
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import BIT_TOTAL as TOTAL
@@ -93,7 +94,7 @@ def test_an_item_without_a_budget_is_never_perturbed_and_its_epsilon_is_infinite
 
 
 def drawn(channel: ItemSet, value: int) -> list[int]:
-    random = np.random.default_rng(value).bytes
+    random = seeded_bytes(value)
     counts = Counter(channel.draw(value, random) for _ in range(SAMPLES))
     return [counts[output] for output in channel.outputs()]
 
