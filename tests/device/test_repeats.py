@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.claims import runs
 from helpers.draws import seeded_bytes
 from pldp import Device, Survey
 from pldp.errors import AnswerError, BudgetError, DeviceStateError, SurveyError
@@ -270,7 +271,7 @@ def test_picks_of_two_editions_and_of_two_rounds_are_independent() -> None:
 
     def statistic(one, two) -> float:
         table = np.zeros((10, 10))
-        for seed in range(4000):
+        for seed in range(runs(1500, 4000)):
             picks = [Device(asked, round=number, random=seeded_bytes(seed)) for asked, number in (one, two)]
             row, column = (names.index(pick.asked[0]) for pick in picks)
             table[row, column] += 1
@@ -325,12 +326,13 @@ def test_withdrawing_opens_the_question_again_at_a_new_price() -> None:
 def test_a_state_file_tells_no_more_than_the_reports(tmp_path: Path) -> None:
     """The file is a function of secret and report: whoever tries all labels finds one file for all that fit."""
     files: dict[int, set[str]] = {}
+    asked = survey()
     for value in LABELS:
         for drawn in range(0, 256, 15):
             stream = iter([bytes(range(32)), bytes(6) + bytes([drawn])])
             state = tmp_path / "device.json"
             state.unlink(missing_ok=True)
-            report = Device(survey(), state=state, random=lambda _, stream=stream: next(stream)).answer("q", value)
+            report = Device(asked, state=state, random=lambda _, stream=stream: next(stream)).answer("q", value)
             files.setdefault(int(report.answers[0].output), set()).add(state.read_text())
     assert len(files) == 16
     assert {len(contents) for contents in files.values()} == {1}
