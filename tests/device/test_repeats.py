@@ -99,11 +99,10 @@ def test_rounds_do_not_go_back(rule: str, tmp_path: Path) -> None:
 def test_a_permanent_output_stays_and_every_report_perturbs_it_anew() -> None:
     """The reports of 400 rounds follow the instant channel around one output, for either of two values."""
     asked = Survey.read(tracked(questions=[{"name": "q", "values": LABELS, "mechanism": "krr", "permanent": 8}]))
-    device = Device(asked)
-    device.change_cap(1000)
     truth = float(asked.question("q").stages[0].instant.truth_support)
     for value in (3, 7):
-        outputs = []
+        device, outputs = Device(asked), []
+        device.change_cap(1000)
         for _ in range(400):
             outputs.append(device.answer("q", LABELS[value]).answers[0].output)
             device.round += 1

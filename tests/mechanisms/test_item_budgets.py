@@ -98,6 +98,7 @@ def test_supports_and_manipulation_are_those_of_the_enumerated_channel(tested: C
     assert tested.manipulation == pytest.approx(counted_as.max())
 
 
+@settings(max_examples=runs(40, 100))
 @given(st.lists(st.one_of(st.just(math.inf), BUDGET), min_size=2, max_size=30).filter(some_finite))
 def test_no_report_of_iprr_costs_more_than_its_budget(budgets: list[float]) -> None:
     built = ItemResponse.of(budgets)
@@ -108,6 +109,7 @@ def test_no_report_of_iprr_costs_more_than_its_budget(budgets: list[float]) -> N
             assert found <= budget
 
 
+@settings(max_examples=runs(25, 100))
 @given(st.lists(st.integers(100_000, 8_000_000), min_size=2, max_size=30))
 def test_rounding_costs_iprr_at_most_four_millionths(budgets: list[int]) -> None:
     built = ItemResponse.of(budgets)
@@ -123,6 +125,7 @@ def test_no_pair_of_idue_costs_more_than_the_smaller_budget(budgets: list[int], 
     assert built.micro_epsilon <= min(max(budgets), 2 * min(budgets))
 
 
+@settings(max_examples=runs(25, 100))
 @given(st.lists(BUDGET, min_size=2, max_size=10))
 def test_budgets_of_aprr_are_not_what_reports_cost(budgets: list[int]) -> None:
     """The claim of its paper, ε-LDP with the budget of each value, fails as soon as two budgets differ."""

@@ -10,11 +10,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
 from helpers.draws import seeded_bytes
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
@@ -75,6 +75,7 @@ def test_budgets_for_present_and_absent_are_kept(budgets: list[tuple[float, floa
             assert true <= limit
 
 
+@settings(max_examples=runs(25, 100))
 @given(st.integers(200_000, 4_000_000), st.integers(200_000, 4_000_000))
 def test_no_bit_within_the_budgets_has_smaller_errors(present: int, absent: int) -> None:
     """Both promises as half-planes: no point has a smaller weighted sum of the two errors for weights around equal."""

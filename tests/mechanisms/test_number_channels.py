@@ -80,7 +80,7 @@ def test_enumerated_epsilon_is_the_stated_one_and_keeps_the_promise(mechanism: s
         assert promised - 1 <= (built.micro_epsilon or 0) <= promised
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=runs(25, 60), deadline=None)
 @given(st.sampled_from(names("numbers")), st.integers(2, 400), st.integers(1_000, 12_000_000))
 def test_any_channel_keeps_its_promise_and_returns_from_its_weights(mechanism: str, size: int, micro: int) -> None:
     size = 2 + size % 16 if mechanism in SLOW else size
