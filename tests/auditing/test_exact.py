@@ -38,7 +38,7 @@ def test_one_budget_for_all_values(mechanism: str, size: int, micro: int) -> Non
     assert exact_epsilon(mechanism, size, built.weights()) == built.micro_epsilon
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=runs(10, 20), deadline=None)
 @given(st.sampled_from(names("numbers")), st.sampled_from([2, 3, 9, FEW, FEW + 1, 256]), MICRO)
 def test_numbers(mechanism: str, size: int, micro: int) -> None:
     built = build(mechanism, min(size, REGISTRY[mechanism].most // 3), micro)  # few points: it takes time to build

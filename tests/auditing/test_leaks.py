@@ -44,7 +44,6 @@ IN_SHORT = [
     "order of JSON keys",
     "a changed answer",
     "state kept in a file",
-    "the truth in the id",
     "a copy of the state that was put back",
     "a second round that costs nothing",
     "noise that two questions share",

@@ -40,7 +40,7 @@ def test_every_kind_of_question_is_sampled_on_a_device() -> None:
     asked = [
         {"name": "one", "values": ["a", "b", "c"]},
         {"name": "some", "kind": "choices", "values": ["a", "b"]},
-        {"name": "number", "kind": "number", "low": 0, "high": 10},
+        {"name": "number", "kind": "number", "low": 0, "high": 10, "buckets": 16},
     ]
     survey = Survey.read({"pldp": 1, "title": "t", "levels": {"one": 1}, "questions": asked})
     single = list(audit_survey(survey, 100, UNTIMED, sequences=False))

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.draws import seeded_bytes
 from pldp import Device, Survey
 from pldp.budgets import epsilon_text
 from pldp.device import Ledger, Spend
@@ -192,7 +193,7 @@ def test_one_label_serves_all_questions_of_a_level() -> None:
     questions = ",".join(f'{{name="q{number}",values=["x","y"],mechanism="krr"}}' for number in range(10))
     survey = loads(f'pldp=1\ntitle="t"\nhide_level={{epsilon=0.3}}\nlevels={{a=0.5,b=1,c=2}}\nquestions=[{questions}]')
     for seed in range(30):
-        device = Device(survey, random=np.random.default_rng(seed).bytes)
+        device = Device(survey, random=seeded_bytes(seed))
         report = device.answer_all({f"q{number}": "x" for number in range(10)}, "b")
         assert len({answer.level for answer in report.answers}) == 1
     assert survey.level_leak() == survey.level_channel.micro_epsilon + 10 * (
@@ -229,7 +230,7 @@ def test_a_hidden_level_is_perturbed_and_its_price_tells_nothing() -> None:
     )
     shown = []
     for seed in range(400):
-        device = Device(survey, random=np.random.default_rng(seed).bytes)
+        device = Device(survey, random=seeded_bytes(seed))
         shown.append(device.answer("q", "x", "b").answers[0].level)
         assert [(spend.level, spend.micro_epsilon) for spend in device.ledger.spends] == [("", 1_000_000)]
     truth = float(survey.level_channel.truth_support)

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from helpers.claims import runs
+from helpers.draws import seeded_bytes
 from pldp import Device, Survey
 from pldp.errors import AnswerError, BudgetError, DeviceStateError, SurveyError
 from pldp.mechanisms import epsilon_text
@@ -97,11 +99,10 @@ def test_rounds_do_not_go_back(rule: str, tmp_path: Path) -> None:
 def test_a_permanent_output_stays_and_every_report_perturbs_it_anew() -> None:
     """The reports of 400 rounds follow the instant channel around one output, for either of two values."""
     asked = Survey.read(tracked(questions=[{"name": "q", "values": LABELS, "mechanism": "krr", "permanent": 8}]))
-    device = Device(asked)
-    device.change_cap(1000)
     truth = float(asked.question("q").stages[0].instant.truth_support)
     for value in (3, 7):
-        outputs = []
+        device, outputs = Device(asked), []
+        device.change_cap(1000)
         for _ in range(400):
             outputs.append(device.answer("q", LABELS[value]).answers[0].output)
             device.round += 1
@@ -269,10 +270,8 @@ def test_picks_of_two_editions_and_of_two_rounds_are_independent() -> None:
 
     def statistic(one, two) -> float:
         table = np.zeros((10, 10))
-        for seed in range(4000):
-            picks = [
-                Device(asked, round=number, random=np.random.default_rng(seed).bytes) for asked, number in (one, two)
-            ]
+        for seed in range(runs(1500, 4000)):
+            picks = [Device(asked, round=number, random=seeded_bytes(seed)) for asked, number in (one, two)]
             row, column = (names.index(pick.asked[0]) for pick in picks)
             table[row, column] += 1
         expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
@@ -326,12 +325,13 @@ def test_withdrawing_opens_the_question_again_at_a_new_price() -> None:
 def test_a_state_file_tells_no_more_than_the_reports(tmp_path: Path) -> None:
     """The file is a function of secret and report: whoever tries all labels finds one file for all that fit."""
     files: dict[int, set[str]] = {}
+    asked = survey()
     for value in LABELS:
         for drawn in range(0, 256, 15):
             stream = iter([bytes(range(32)), bytes(6) + bytes([drawn])])
             state = tmp_path / "device.json"
             state.unlink(missing_ok=True)
-            report = Device(survey(), state=state, random=lambda _, stream=stream: next(stream)).answer("q", value)
+            report = Device(asked, state=state, random=lambda _, stream=stream: next(stream)).answer("q", value)
             files.setdefault(int(report.answers[0].output), set()).add(state.read_text())
     assert len(files) == 16
     assert {len(contents) for contents in files.values()} == {1}

@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 
 from helpers.claims import follows, runs
-from helpers.draws import Counting
+from helpers.draws import Counting, seeded_bytes
 from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
 SAMPLES = runs(5_000, 20_000)
 
 
-def seeded(seed: int):
-    return np.random.default_rng(seed).bytes
-
-
 def drawn(tested: Channel, value: int, seed: int) -> Counter:
-    random = seeded(seed)
+    random = seeded_bytes(seed)
     return Counter(tested.draw(value, random) for _ in range(SAMPLES))
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.claims import runs
@@ -110,6 +110,7 @@ def test_a_channel_one_weight_beyond_its_promise_is_noticed() -> None:
     assert beyond.micro_epsilon > 1_000_000
 
 
+@settings(max_examples=runs(50, 100))
 @given(st.integers(2, 300), st.integers(100, 20_000_000), st.sampled_from(names("labels", per_value=False)))
 def test_no_budget_and_size_gives_more_than_promised(size: int, micro: int, mechanism: str) -> None:
     assert build(mechanism, size, micro).micro_epsilon <= micro

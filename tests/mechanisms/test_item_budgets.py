@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from helpers.claims import follows, runs
+from helpers.draws import seeded_bytes
 from helpers.item_channels import CHANNELS, MIXED
 from helpers.refusals import refused
 from pldp.epsilon import micro_epsilon_of_ratio
@@ -97,6 +98,7 @@ def test_supports_and_manipulation_are_those_of_the_enumerated_channel(tested: C
     assert tested.manipulation == pytest.approx(counted_as.max())
 
 
+@settings(max_examples=runs(40, 100))
 @given(st.lists(st.one_of(st.just(math.inf), BUDGET), min_size=2, max_size=30).filter(some_finite))
 def test_no_report_of_iprr_costs_more_than_its_budget(budgets: list[float]) -> None:
     built = ItemResponse.of(budgets)
@@ -107,6 +109,7 @@ def test_no_report_of_iprr_costs_more_than_its_budget(budgets: list[float]) -> N
             assert found <= budget
 
 
+@settings(max_examples=runs(25, 100))
 @given(st.lists(st.integers(100_000, 8_000_000), min_size=2, max_size=30))
 def test_rounding_costs_iprr_at_most_four_millionths(budgets: list[int]) -> None:
     built = ItemResponse.of(budgets)
@@ -122,6 +125,7 @@ def test_no_pair_of_idue_costs_more_than_the_smaller_budget(budgets: list[int], 
     assert built.micro_epsilon <= min(max(budgets), 2 * min(budgets))
 
 
+@settings(max_examples=runs(25, 100))
 @given(st.lists(BUDGET, min_size=2, max_size=10))
 def test_budgets_of_aprr_are_not_what_reports_cost(budgets: list[int]) -> None:
     """The claim of its paper, ε-LDP with the budget of each value, fails as soon as two budgets differ."""
@@ -240,7 +244,7 @@ def test_a_hundred_items_have_the_weights_of_their_four_levels(model: str) -> No
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)
 def test_draws_follow_the_channel_and_a_wrong_channel_is_noticed(tested: CategoricalChannel) -> None:
-    random = np.random.default_rng(7).bytes
+    random = seeded_bytes(7)
     value = 1
     outputs = [y for y in tested.outputs() if tested.probability(y, value)]
     found = Counter(tested.draw(value, random) for _ in range(runs(8_000, 20_000)))

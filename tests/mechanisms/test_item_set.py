@@ -10,11 +10,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
+from helpers.draws import seeded_bytes
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import BIT_TOTAL as TOTAL
@@ -74,6 +75,7 @@ def test_budgets_for_present_and_absent_are_kept(budgets: list[tuple[float, floa
             assert true <= limit
 
 
+@settings(max_examples=runs(25, 100))
 @given(st.integers(200_000, 4_000_000), st.integers(200_000, 4_000_000))
 def test_no_bit_within_the_budgets_has_smaller_errors(present: int, absent: int) -> None:
     """Both promises as half-planes: no point has a smaller weighted sum of the two errors for weights around equal."""
@@ -93,7 +95,7 @@ def test_an_item_without_a_budget_is_never_perturbed_and_its_epsilon_is_infinite
 
 
 def drawn(channel: ItemSet, value: int) -> list[int]:
-    random = np.random.default_rng(value).bytes
+    random = seeded_bytes(value)
     counts = Counter(channel.draw(value, random) for _ in range(SAMPLES))
     return [counts[output] for output in channel.outputs()]
 

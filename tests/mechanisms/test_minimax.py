@@ -18,7 +18,7 @@ from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import TOTAL, Minimax, build, enough_points, position, read, round_at_random
 
-CHECKED = list(OPTIMUM)[: runs(7, 8)]
+CHECKED = list(OPTIMUM)[: runs(6, 8)]
 
 
 @pytest.mark.parametrize("epsilon", CHECKED)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
 from helpers.draws import check_form
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -104,7 +104,7 @@ def test_long_sets_have_uniform_pairs_of_values(size: int) -> None:
     """How often two neighbours, over all words and pieces of words, come together: normal to six standard errors."""
     channel = SubsetSelection.of(size, 1_000_000)
     form = arrays(channel)
-    values = np.full(60_000, size // 2, np.uint16)
+    values = np.full(runs(20_000, 60_000), size // 2, np.uint16)
     rows = form.draw_many(values, np.random.default_rng(size))
     assert form.rows.admitted(rows).all()
     bits = form.rows.expanded(rows)

@@ -11,10 +11,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.claims import follows
+from helpers.claims import follows, runs
 from helpers.draws import check_form
 from helpers.item_channels import CHANNELS, MIXED, OPEN
 from helpers.refusals import refused
@@ -85,6 +85,7 @@ def test_the_form_admits_exactly_the_outputs(channel: ItemSubset) -> None:
     check_form(channel.form)
 
 
+@settings(max_examples=runs(40, 100))
 @given(st.lists(st.one_of(st.just(math.inf), st.sampled_from((300_000, 330_000, 10**6)), st.integers(1000, 2 * 10**7))))
 def test_no_report_costs_more_than_the_budget_of_any_value_in_it(drawn: list[float]) -> None:
     budgets = [500_000, *drawn, 700_000]

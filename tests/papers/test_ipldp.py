@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.claims import mean_is, mean_is_at_most, runs
@@ -62,6 +62,7 @@ def test_the_formula_covers_urr_and_k_rr() -> None:
     assert mean_is(losses("krr", BUDGETS)[:, 0], ipldp.l2_loss([100_000] * 5, SHARES, PEOPLE))
 
 
+@settings(max_examples=runs(40, 100))
 @given(BUDGET_LISTS, st.integers(0, 1000))
 def test_no_shares_lose_more_than_theorem_4_says(budgets: list[Micro], seed: int) -> None:
     worst = ipldp.worst_shares(budgets)

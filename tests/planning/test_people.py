@@ -228,9 +228,9 @@ def test_a_threshold_costs_the_people_that_its_own_plan_asks_for(name: str) -> N
 
 def test_expected_quantile_intervals_are_those_of_simulation() -> None:
     """On average over runs within a quarter; single collections differ by more."""
-    survey = survey_of('kind = "number"\nlow = 0\nhigh = 100\nbuckets = 64', "{ only = 2 }")
+    survey = survey_of('kind = "number"\nlow = 0\nhigh = 100\nbuckets = 80', "{ only = 2 }")
     (question,), people = survey.questions, 5000
-    shares = np.exp(-np.arange(64) / 20)
+    shares = np.exp(-np.arange(80) / 25)
     shares /= shares.sum()
     rows = plan(survey, people, shares={"q": shares.tolist()}).quantiles("q")
     assert [row.label for row in rows] == ["5 %", "25 %", "50 %", "75 %", "95 %"]

@@ -77,13 +77,15 @@ def test_predicted_errors_are_those_of_simulation(mechanism: str, mix: str, ask:
 
 
 def test_the_comparison_rejects_a_plan_that_is_a_quarter_too_optimistic() -> None:
-    samples = squared_errors(form("krr"), 4000, 150, expected=int(4000 * 1.25**2))
+    """In the short form one that is half too optimistic: errors 8 standard errors above the plan, 4.9 are allowed."""
+    optimism = runs(6, 5) / 4
+    samples = squared_errors(form("krr"), 4000, runs(80, 150), expected=int(4000 * optimism**2))
     assert not mean_is(samples.mean(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("mechanism", ["krr", "oue", "lh"])
+@pytest.mark.parametrize("mechanism", ["krr", "oue", "lh"] if runs(0, 1) else ["lh"])
 def test_predicted_errors_of_hidden_levels_are_those_of_simulation(mechanism: str) -> None:
-    """With shares far from 0, where a likelihood behaves as in large samples."""
+    """With shares far from 0, where a likelihood behaves as in large samples; `test_skewed.py` has krr and oue."""
     survey = loads(
         f"""
         pldp = 1

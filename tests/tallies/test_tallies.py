@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.draws import seeded_bytes
 from pldp import Device, Survey, Tally, tally
 from pldp.errors import ReportError, TallyError
 from pldp.reports import Rejection
@@ -40,7 +41,7 @@ def replaced(batch: pa.RecordBatch, name: str, values: list, kind: pa.DataType |
 def test_counts_are_those_of_a_plain_loop(every_form: Survey) -> None:
     device_reports = []
     for seed in range(60):
-        device = Device(every_form, random=np.random.default_rng(seed).bytes)
+        device = Device(every_form, random=seeded_bytes(seed))
         level = ("strict", "open")[seed % 2]
         device_reports.append(device.answer_all({"direct": "b", "bits": "3", "hashed": "7", "mixed": "1"}, level))
     counted = tally(every_form, device_reports, patterns=True)

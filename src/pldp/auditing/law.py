@@ -8,7 +8,7 @@ published weight is confirmed on both sides of its threshold, and between thresh
 import hashlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from math import comb
 from typing import Any
@@ -127,9 +127,7 @@ def _check_numbers(value: int, drawn: Callable[[int], Output], table: Direct) ->
             raise Wrong(f"value number {value}: output {output} is none of the {table.outputs} published ones")
         expected = table.weight(value, output)
         left = expected - counted[output]
-        # An output may come in two runs: on purpose, and as noise, where that of another value is as likely.
-        noise = min((table.weight(other, output) for other in table.kinds if other != value), default=0)
-        end = _end(drawn, start, output, left, left - noise)
+        end = _end(drawn, start, output, _expected_runs(table, value, output, left))
         counted[output] += end - start
         if counted[output] > expected:
             break
@@ -142,7 +140,16 @@ def _check_numbers(value: int, drawn: Callable[[int], Output], table: Direct) ->
             raise Wrong(f"value number {value}: output {output} has the weight {weight}, not the published {expected}")
 
 
-def _end(drawn: Callable[[int], Output], start: int, output: int, *expected: int) -> int:
+def _expected_runs(table: Direct, value: int, output: int, left: int) -> Iterator[int]:
+    """Yield how long a run of an output may be: all that is left of its weight, or that without the noise.
+
+    An output may come in two runs: on purpose, and as noise, where that of another value is as likely.
+    """
+    yield left
+    yield left - min((table.weight(other, output) for other in table.kinds if other != value), default=0)
+
+
+def _end(drawn: Callable[[int], Output], start: int, output: int, expected: Iterable[int]) -> int:
     """Where the run of one output ends: as expected, if that is true, else by doubling and halving."""
 
     def inside(number: int) -> bool:
@@ -172,7 +179,7 @@ def _check_hashes(draw: Draw, table: Hashed) -> None:
             start = 0
             while start < NUMBER and len(counted) <= buckets:
                 output = as_int(drawn(start))
-                end = _end(drawn, start, output, table.buckets.other[0])
+                end = _end(drawn, start, output, table.buckets.other[:1])
                 counted[output] += end - start
                 start = end
             weights = sorted(counted.values())

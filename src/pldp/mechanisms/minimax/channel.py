@@ -149,10 +149,15 @@ class Minimax(NumberChannel):
         most, least = self.odds
         return tuple(-(-weight * least // most) for weight in self.inside)
 
+    @cached_property
+    def _outside_inside(self) -> tuple[tuple[int, int], ...]:
+        """Both weights of each published output."""
+        return tuple(zip(self.outside, self.inside, strict=True))
+
     def _weights(self, value: int) -> Iterator[int]:
         """Weights of all outputs but the last for a value; those of mirror images are those of the value's mirror."""
         for own in (value, self.size - 1 - value):
-            for start, stop, *weights in zip(self.start, self.stop, self.outside, self.inside, strict=True):
+            for start, stop, weights in zip(self.start, self.stop, self._outside_inside, strict=True):
                 yield weights[start <= own < stop]
 
     @cached_property
@@ -185,7 +190,7 @@ class Minimax(NumberChannel):
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return an output from seven random bytes: the weights are added up and compared to the end in any case."""
         number = draw_53_bits(random)
-        return sum(end <= number for end in accumulate(self._weights(value)))
+        return sum(map(number.__ge__, accumulate(self._weights(value))))
 
     def probability(self, output: Output, value: int) -> Fraction:
         """By the interval of the output."""
