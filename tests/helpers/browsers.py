@@ -57,6 +57,12 @@ PATIENCE = 20_000
 """Milliseconds for anything that a page should do."""
 expect.set_options(timeout=PATIENCE)
 
+VIOLATIONS = """async (options) => {
+    const { violations } = await axe.run(options);
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target[0]}`));
+}"""
+"""What axe-core finds; all else that it tells stays in the page."""
+
 STORAGE = """async () => {
     const entries = async ({ name }) => {
         const opened = await new Promise((done, failed) => {
@@ -126,8 +132,8 @@ class Visit:
             session.send("Runtime.evaluate", {"expression": axe_script()})  # half the work of `page.evaluate`
             session.detach()
         options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-        found = self.page.evaluate("(options) => axe.run(options)", options)["violations"]
-        return [f"{each['id']}: {node['target'][0]}" for each in found for node in each["nodes"]]
+        found: list[str] = self.page.evaluate(VIOLATIONS, options)
+        return found
 
     def alter(self, path: str, *changes: tuple[str, str]) -> None:
         """Let the browser get another file than the collector serves."""
