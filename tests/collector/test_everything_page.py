@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 import pldp
 from helpers.browsers import Visit
+from helpers.claims import runs
 from helpers.collector.servers import Local, local
 from pldp.collector import Sender, Tokens
 from pldp.reports import read_report
@@ -26,7 +27,7 @@ ANSWERS = {
     "hours": 37.5,
     "age": 44.0,
 }
-PEOPLE = 3000
+PEOPLE = runs(1000, 3000)
 
 
 @pytest.fixture(scope="module")
