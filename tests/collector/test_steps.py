@@ -316,7 +316,7 @@ def test_somebody_who_looks_after_every_change_recovers_no_report() -> None:
 
 
 def test_where_every_report_shows_the_same_looks_recover_all() -> None:
-    uploads, withdrawals, labels = (12, 4, 30) if LONG else (6, 2, 6)
+    uploads, withdrawals, labels = (12, 4, 30) if LONG else (5, 2, 4)
     spy, truth = attack(1, before=0, uploads=uploads, withdrawals=withdrawals, labels=labels)
     assert len(truth) == uploads + withdrawals
     assert spy.found == truth
