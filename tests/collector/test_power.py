@@ -27,8 +27,8 @@ from pldp.survey import Survey
 LONG = bool(os.environ.get("PLDP_LONG"))
 IMAGES = 10_000 if LONG else 120
 TWINS, LEAST = (2_000, 500) if LONG else (60, 8)
-"""Cuts of a store that does not sync, and how many must lose something: about 3 of 8 do, fewer than 8 of 60 once in
-10⁵ times."""
+"""Cuts of a store that does not sync, and how many must lose something: were it 3 of 8, fewer than 8 of 60 would
+come once in 10⁵ tries; it is about half."""
 
 
 @pytest.fixture(autouse=True)
