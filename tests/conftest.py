@@ -81,6 +81,25 @@ def visit(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
+def seat(browser: Any) -> Iterator[Any]:
+    """One page for all who come one after another; see `person`."""
+    from helpers.browsers import visits  # noqa: PLC0415
+
+    with visits(browser) as opener:
+        yield opener(accept_downloads=True)
+
+
+@pytest.fixture
+def person(seat: Any) -> Iterator[Any]:
+    """A visit like a fresh one at half its price: it runs in a warm page, which forgets everything afterwards.
+
+    Not for tests that add a script to every page, take another size or language, or open a second origin or tab.
+    """
+    yield seat
+    seat.start_anew()
+
+
+@pytest.fixture(scope="module")
 def client() -> Any:
     """The JavaScript client that is audited."""
     from helpers.machine import lacks  # noqa: PLC0415 - only where audits are tested

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import expect
 
 import pldp
-from helpers.browsers import Visits
+from helpers.browsers import Visit
+from helpers.claims import runs
 from helpers.collector.servers import Local, local
 from pldp.collector import Sender, Tokens
 from pldp.reports import read_report
@@ -26,7 +27,7 @@ ANSWERS = {
     "hours": 37.5,
     "age": 44.0,
 }
-PEOPLE = 3000
+PEOPLE = runs(1000, 3000)
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +56,9 @@ def test_the_survey_has_everything() -> None:
     assert all((each.standard_error > 0).all() for each in planned.questions)
 
 
-def test_a_person_answers_everything_in_a_browser(visit: Visits, collecting: tuple[Local, str]) -> None:
+def test_a_person_answers_everything_in_a_browser(person: Visit, collecting: tuple[Local, str]) -> None:
     server, token = collecting
-    survey, person = pldp.Survey.load(EXAMPLE), visit()
-    page = person.page
+    survey, page = pldp.Survey.load(EXAMPLE), person.page
     page.goto(server.url)
     page.get_by_role("radio", name="low").check()
     page.get_by_role("button", name="Show the questions").click()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,10 @@ levels = { shy = 0.7, frank = 3, open = 4 }
 questions = [
     { name = "plant", text = "What grows?", values = ["<oak>", "fern", "moss"] },
     { name = "tools", kind = "choices", values = ["rake", "saw", "hose"] },
-    { name = "hours", kind = "number", low = 0, high = 40, unit = "hours" },
+    { name = "hours", kind = "number", low = 0, high = 40, unit = "hours"{buckets} },
 ]
 """
+KINDS = KINDS.replace("{buckets}", "" if os.environ.get("PLDP_LONG") else ", buckets = 16")
 GARDENS = loads(KINDS.replace("{more}", ""))
 NAMES = [question.name for question in GARDENS.questions]
 

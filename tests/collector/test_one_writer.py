@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from helpers.collector.forks import FORKS, open_store
 from helpers.collector.places import empty_schema, frozen, query
 from helpers.collector.senders import make_reports, packed
 from helpers.collector.servers import SURVEY, running
@@ -22,13 +23,11 @@ from pldp.errors import StoreError
 from pldp.survey import Survey
 from pldp.tallies import tally
 
-OPEN = "import sys, pldp.collector as c, pldp; c.Store(pldp.Survey.load(sys.argv[1]), sys.argv[2]); print('open')"
-
 
 def start_another(path: Path) -> str:
     """Start a store in a process of its own; return what went wrong."""
-    done = subprocess.run([sys.executable, "-c", OPEN, SURVEY, path], capture_output=True, text=True, check=False)
-    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+    with FORKS.Pool(1) as pool:
+        return pool.apply(open_store, (SURVEY, path))
 
 
 def test_a_symbolic_link_starts_no_second_collector(tmp_path: Path, commute: Survey) -> None:

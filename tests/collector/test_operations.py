@@ -6,8 +6,7 @@ import asyncio
 import json
 import re
 import socket
-import subprocess
-import sys
+import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from helpers.collector.client import JSON, call
+from helpers.collector.forks import Forked
 from helpers.collector.servers import local, report_line
 from pldp.collector import Collector, Settings, Store, Tokens
 from pldp.collector.health import check
@@ -164,26 +164,31 @@ def test_a_server_with_two_ports_keeps_them_apart_and_health_asks_the_second(tmp
     assert "PLDP_METRICS_PORT" in check({})
 
 
+def written(log: Path) -> list[str]:
+    """Return the whole lines of a log, as far as it is there."""
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    return text.rpartition("\n")[0].splitlines()
+
+
 def test_a_log_of_json_has_every_line_as_json_also_the_last_one(tmp_path: Path) -> None:
-    database = str(tmp_path / "other.db")
-    command = [sys.executable, "-m", "pldp", "serve", "examples/commute.toml", "--port", "0", "--log", "json"]
-    process = subprocess.Popen(
-        [*command, "--database", database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    first, second = (json.loads(process.stderr.readline()) for _ in range(2))  # a warning comes after the address
+    command, log = ["serve", "examples/commute.toml", "--port", "0", "--log", "json"], tmp_path / "log.txt"
+    process = Forked([*command, "--database", str(tmp_path / "other.db")], log)
+    while process.poll() is None and len(written(log)) < 2:  # a warning comes after the address
+        time.sleep(0.01)
     process.terminate()
-    out, rest = process.communicate(timeout=60)
-    lines = [first, second, *map(json.loads, rest.splitlines())]
-    assert (process.returncode, out) == (0, "")
+    assert (process.wait(60), process.stdout.read()) == (0, b"")
+    lines = [*map(json.loads, written(log))]
+    first = lines[0]
     assert (first["message"], first["level"]) == ("listening", "info")
     assert first["address"].startswith("http://127.0.0.1:")
     assert lines[-1]["message"] == "ended"
     assert {"warning"} < {line["level"] for line in lines}
     assert all(set(line) >= {"time", "level", "logger", "message"} for line in lines)
-    refused = subprocess.run([*command, "--database", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert json.loads(refused.stderr)["level"] == "critical"
+    process.stdout.close()
+    refused = Forked([*command, "--database", str(tmp_path)], tmp_path / "refused.txt")
+    assert refused.wait(60) == 2
+    refused.stdout.close()
+    assert [json.loads(line)["level"] for line in written(tmp_path / "refused.txt")] == ["critical"]
 
 
 def test_a_setting_can_be_read_from_a_file_that_the_environment_names(tmp_path: Path) -> None:

@@ -55,11 +55,10 @@ def group(person: Visit, name: str) -> Locator:
     return person.page.get_by_role("group", name=name, exact=True)
 
 
-def test_no_offered_combination_of_level_and_questions_is_refused(visit: Visits, tight: Server) -> None:
+def test_no_offered_combination_of_level_and_questions_is_refused(person: Visit, tight: Server) -> None:
     """Level `open` costs 8 for all and the total is 3: whatever is open to be answered is accepted, and no more is."""
     answers = {"one": "yes", "two": "b", "three": "4", "four": "x"}
     every = [(level, first) for level in ("strict", "open") for first in answers]
-    person = visit()
     for level, first in every if LONG else SHORT:
         begin(person, tight, level)
         given = 0
@@ -80,8 +79,7 @@ def test_no_offered_combination_of_level_and_questions_is_refused(visit: Visits,
         person.forget()
 
 
-def test_skipping_one_answer_opens_another_question(visit: Visits, tight: Server) -> None:
-    person = visit()
+def test_skipping_one_answer_opens_another_question(person: Visit, tight: Server) -> None:
     begin(person, tight, "open")
     group(person, "one").get_by_label("yes").check()
     expect(group(person, "two")).to_have_js_property("disabled", value=True)
@@ -92,8 +90,7 @@ def test_skipping_one_answer_opens_another_question(visit: Visits, tight: Server
     assert not person.barriers()
 
 
-def test_answers_survive_going_back_and_reloading_and_nothing_else(visit: Visits, tight: Server) -> None:
-    person = visit()
+def test_answers_survive_going_back_and_reloading_and_nothing_else(person: Visit, tight: Server) -> None:
     begin(person, tight, "strict")
     group(person, "two").get_by_label("c").check()
     group(person, "three").get_by_role("spinbutton").fill("7")
@@ -122,8 +119,7 @@ def test_answers_survive_going_back_and_reloading_and_nothing_else(visit: Visits
     assert not person.complaints
 
 
-def test_another_level_keeps_no_answers_and_forgetting_forgets(visit: Visits, tight: Server) -> None:
-    person = visit()
+def test_another_level_keeps_no_answers_and_forgetting_forgets(person: Visit, tight: Server) -> None:
     begin(person, tight, "strict")
     group(person, "one").get_by_label("no").check()
     person.page.get_by_role("button", name="Forget my answers").click()
@@ -133,10 +129,9 @@ def test_another_level_keeps_no_answers_and_forgetting_forgets(visit: Visits, ti
     expect(group(person, "one").get_by_label("no")).not_to_be_checked()
 
 
-def test_the_page_says_of_the_whole_report_what_the_audit_computes(visit: Visits, tight: Server) -> None:
+def test_the_page_says_of_the_whole_report_what_the_audit_computes(person: Visit, tight: Server) -> None:
     survey = loads(TIGHT)
     rows = audit(survey, samples=0).rows
-    person = visit()
     person.page.goto(tight.url)
     for place, level in enumerate(("strict", "open")):
         exact = sum(row.exact for row in rows if row.level == level and row.rounds == 1)

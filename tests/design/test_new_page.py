@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from helpers.browsers import Visit, Visits
-from helpers.designers import designing
+from helpers.designers import designing, designing_here
 from pldp.design.summary import look
 from pldp.survey import load
 
@@ -38,7 +38,7 @@ def status_of(url: str, method: str, path: str, body: str = "", **headers: str) 
 
 
 def test_a_survey_with_every_kind_is_written_looked_at_and_saved(visit: Visits, tmp_path: Path) -> None:
-    with designing(tmp_path) as url:
+    with designing_here(tmp_path) as url:
         person = visit(**WIDE)
         page = person.page
         page.goto(url)
@@ -79,7 +79,7 @@ def test_an_opened_file_keeps_its_keys_and_comments_and_changes_of_others(visit:
     before = re.sub("^open = .+$", "open = 1.5  # a number alone", example, flags=re.MULTILINE)
     assert before != example
     path.write_text(before, encoding="utf-8")
-    with designing(tmp_path, "s.toml", "--people", "500") as url:
+    with designing_here(tmp_path, "s.toml", people=500) as url:
         person = visit(**PHONE)
         page = person.page
         page.goto(url)

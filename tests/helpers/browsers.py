@@ -15,7 +15,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sy
 
 from helpers.machine import lacks
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
+"""The same browser without what belongs to windows: a visit costs a quarter less."""
+
+NAMES = (*SHELLS, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ADDRESS_BAR = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
 """Pages that a browser without a window prepares for its address bar at every visit: half of what a visit costs."""
 
@@ -53,6 +56,12 @@ SURVEY_SCRIPT = "/pages/bundle/survey/survey.js"
 PATIENCE = 20_000
 """Milliseconds for anything that a page should do."""
 expect.set_options(timeout=PATIENCE)
+
+VIOLATIONS = """async (options) => {
+    const { violations } = await axe.run(options);
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target[0]}`));
+}"""
+"""What axe-core finds; all else that it tells stays in the page."""
 
 STORAGE = """async () => {
     const entries = async ({ name }) => {
@@ -108,6 +117,14 @@ class Visit:
         session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
         session.detach()
 
+    def start_anew(self) -> None:
+        """Forget this page, what was answered in its place, and what it did: another person sits down."""
+        self.page.unroute_all()
+        if self.page.url != "about:blank":
+            self.forget()
+        self.requests.clear()
+        self.complaints.clear()
+
     def barriers(self, *rules: str) -> list[str]:
         """What axe-core finds that keeps people out, by all its rules or by some."""
         if self.page.evaluate("typeof axe") == "undefined":
@@ -115,8 +132,8 @@ class Visit:
             session.send("Runtime.evaluate", {"expression": axe_script()})  # half the work of `page.evaluate`
             session.detach()
         options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
-        found = self.page.evaluate("(options) => axe.run(options)", options)["violations"]
-        return [f"{each['id']}: {node['target'][0]}" for each in found for node in each["nodes"]]
+        found: list[str] = self.page.evaluate(VIOLATIONS, options)
+        return found
 
     def alter(self, path: str, *changes: tuple[str, str]) -> None:
         """Let the browser get another file than the collector serves."""
@@ -127,7 +144,8 @@ class Visit:
             for old, new in changes:
                 assert old in text, f"{path} has no {old!r}"
                 text = text.replace(old, new)
-            route.fulfill(response=response, body=text)
+            headers = {**response.headers, "cache-control": "no-store"}  # nobody else gets it from a cache
+            route.fulfill(response=response, headers=headers, body=text)
 
         self.page.route(f"**{path}", answer)
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import pldp
+from helpers.claims import runs
 from pldp.errors import PldpError
 from pldp.estimates import estimate_fused
 from pldp.simulate import Population, simulate_reports, truth_mapping
@@ -28,7 +29,7 @@ from pldp.tallies import join_services, keyed_reports
 ROOT = Path(__file__).parents[2]
 ANSWERS = ROOT / "clients" / "js" / "vectors" / "answers.js"
 
-PEOPLE = 20_000
+PEOPLE = runs(5_000, 20_000)
 SURE = 1 - 1e-7
 """Confidence of the intervals that must hold the truth: a false alarm in all of them together in 1 of 30,000 tries."""
 

@@ -26,6 +26,9 @@ ROOT = Path(__file__).parent.parent.parent
 SHOPPING = str(ROOT / "examples" / "shopping.toml")
 ABOUT = About("https://survey.example", "privacy@example.org")
 PAGES = ("privacy-notice", "data-protection-annex", "datenschutzhinweis", "datenschutz-anhang", "certificate", "verify")
+SCANNED = PAGES if os.environ.get("PLDP_LONG") else (PAGES[0], *PAGES[3:])
+"""Where axe looks for barriers: in the short form at a notice in English and at an annex in German, not at all four."""
+
 SCHEMES = ("light", "dark")
 LONG = bool(os.environ.get("PLDP_LONG"))
 
@@ -105,7 +108,7 @@ def test_every_page_fits_a_phone_and_keeps_nobody_out(kit, visit: Visits) -> Non
         for scheme in SCHEMES if LONG else SCHEMES[(place + place // 2) % 2 :][:1]:
             person.page.emulate_media(color_scheme=scheme)
             assert person.page.evaluate("document.documentElement.scrollWidth") == 390, (name, scheme)
-            assert not person.barriers(), (name, scheme)
+            assert name not in SCANNED or not person.barriers(), (name, scheme)
     assert not person.complaints
     assert all(url.startswith(("file:", "data:")) for _, url, _ in person.requests)
 

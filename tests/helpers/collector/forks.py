@@ -14,6 +14,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from pldp.errors import StoreError
+
 _LOADED = (
     "cli.serve",
     "collector.server",
@@ -22,17 +24,17 @@ _LOADED = (
     "collector.advice",
     "collector.tokens",
 )
-_CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload([f"pldp.{name}" for name in _LOADED])
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload([f"pldp.{name}" for name in _LOADED])
 
 
 class Forked:
     """`pldp` with arguments, here and in this environment; as much of `subprocess.Popen` as tests need."""
 
     def __init__(self, arguments: list[str], errors: Path) -> None:
-        printed, printer = _CONTEXT.Pipe(duplex=False)
+        printed, printer = FORKS.Pipe(duplex=False)
         told = (arguments, printer, str(errors), str(Path.cwd()), dict(os.environ))
-        self._process = _CONTEXT.Process(target=_run, args=told)
+        self._process = FORKS.Process(target=_run, args=told)
         self._process.start()
         printer.close()
         self.stdout = io.BufferedReader(io.FileIO(os.dup(printed.fileno())))
@@ -68,6 +70,18 @@ class Forked:
         code = self.poll()
         assert code is not None, f"process {self.pid} has not ended after {timeout} s"
         return code
+
+
+def open_store(survey: str, path: Path) -> str:
+    """In a forked process: start a store and leave it open; return what went wrong."""
+    from pldp.collector import Store  # noqa: PLC0415 - loaded already where this runs
+    from pldp.survey import Survey  # noqa: PLC0415
+
+    try:
+        Store(Survey.load(survey), path)
+    except StoreError as error:
+        return str(error)
+    return ""
 
 
 def _run(arguments: list[str], printer: Connection, errors: str, folder: str, environment: dict[str, str]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+from helpers.collector.forks import FORKS
 from pldp.collector import open_database
 from pldp.collector.database import Connection
 from pldp.collector.ledger import Ledger
@@ -48,9 +48,9 @@ def spend_at_once(where: str | Path, payer: bytes, ways: int, times: int, spend:
 
 
 def spend_in_processes(where: str | Path, payer: bytes, processes: int, ways: int, times: int) -> int:
-    """The same from several processes."""
+    """The same from several processes, forked from one that has loaded the collector; see `helpers.collector.forks`."""
     work = [(where, payer, ways, times, conditional)] * processes
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with FORKS.Pool(processes) as pool:
         granted = pool.starmap(spend_at_once, work, chunksize=1)
         pool.close()
         pool.join()
