@@ -48,19 +48,16 @@ test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluste
 test-oldest: $(VENV)-oldest/test.done ## run the tests with the oldest dependencies that pyproject.toml allows
 	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --dist loadgroup --doctest-ignore-import-errors $(addprefix --ignore ,$(NOT_OLDEST))
 
-SHELLS := chromium-headless-shell chrome-headless-shell
-BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
-FIRST = (for name in $(1); do command -v $$name && break; done)
-APT_INSTALL := apt-get -qq install --yes --no-install-recommends
+BROWSERS := chromium-headless-shell chrome-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-browser: ## install the Chromium that pages are tested in, where that is allowed: the one without windows, or all of it
-	@$(call FIRST,$(SHELLS)) && exit; \
+browser: ## install the Chromium that pages are tested in, where that is allowed and there is none: best the one without windows
+	@for name in $(BROWSERS); do command -v $$name && exit; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		$(call FIRST,$(BROWSERS)) >/dev/null || apt-get -qq update; \
-		$(APT_INSTALL) chromium-headless-shell >/dev/null 2>&1 || $(call FIRST,$(BROWSERS)) >/dev/null \
-			|| $(APT_INSTALL) chromium >/dev/null; \
-	fi || true; \
-	$(call FIRST,$(SHELLS) $(BROWSERS)) || echo "no Chromium: tests of pages are skipped (try: apt-get install chromium)"
+		apt-get -qq update && for name in chromium-headless-shell chromium; do \
+			apt-get -qq install --yes --no-install-recommends $$name >/dev/null && command -v $$name && exit; \
+		done; \
+	fi; \
+	echo "no Chromium: tests of pages are skipped (try: apt-get install chromium)"
 
 bundler: ## install what bundles the JavaScript device, where npm can
 	@test -e .ci/js/node_modules/@rollup/wasm-node || npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .ci/js \
