@@ -245,7 +245,7 @@ def test_spikes_are_found_where_the_reports_show_them(
         band = rough.band()
         assert (band.low <= np.minimum(rough.density, rough.smooth.density)).all()
         assert (rough.density <= band.high).all()
-    assert np.mean(covered) >= 0.5
+    assert np.mean(covered) >= (0.6 if runs(0, 1) else 0.5)
     of_rough, of_smooth, of_printed = np.mean(distances, axis=0)
     assert of_rough < against_smooth * of_smooth
     assert of_rough < against_printed * of_printed

@@ -250,7 +250,7 @@ def _table(
         homogeneity=test,
         people=pooled.people,
         distinct=distinct_people(tally.survey),
-        rare=pooled.rare([margin.shares for margin in margins], target),
+        rare=pooled.rare([margin.shares for margin in margins], variance, target),
         manipulation=pooled.manipulation,
         spreads=spreads,
         reaches=reaches,

@@ -16,7 +16,7 @@ from pldp.estimates.options import Pool
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.tables.axes import Axis
 from pldp.estimates.tables.groups import along, inner, mean_products
-from pldp.estimates.tables.pooled import Pick, PooledTable, fit_variance
+from pldp.estimates.tables.pooled import Pick, PooledTable, fit_variance, person_square
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import TableCounts
 
@@ -246,14 +246,34 @@ class HiddenTable(PooledTable):
         axes = [self._axes(levels) for levels in self._found[0]]
         return np.asarray(noise + fit_variance(axes, self._weights * self._mix, self.decoded))
 
+    @cached_property
+    def _likely_chances(self) -> FloatArray:
+        """How often reports have each label that came and each combination of levels, labels × levels."""
+        number = {own: each for each, own in enumerate(self._every)}
+        labels, levels = ([number[own] for own in each] for each in (self._labels, self._found[0]))
+        chances = self._chances[np.ix_(labels, levels)] * np.clip(self._mix, 0, None)
+        return np.asarray(chances / chances.sum())
+
+    @property
+    def _counted(self) -> FloatArray:
+        """a_τ Λ⁻¹(τ, s): what the decoded answers of a report with each label count, levels × labels."""
+        return np.asarray(self._weights[:, None] * self._found[1])
+
+    def unit(self) -> FloatArray:
+        every, counted = [self._axes(own) for own in self._found[0]], self._counted
+        total = np.zeros([size - 1 for size in self.decoded.shape])
+        for true, own in zip(every, self._likely_chances.T, strict=True):
+            for place, one in enumerate(every):
+                for other, two in enumerate(every[: place + 1]):
+                    times = 1 if other == place else 2
+                    total += times * float((own * counted[place]) @ counted[other]) * person_square(true, one, two)
+        return np.asarray(total / self.reports)
+
     def covariance(self, shares: FloatArray, pick: Pick) -> FloatArray:
         """Follow from the channels if these shares are true at all levels."""
-        levels, inverse = self._found
-        number = {own: each for each, own in enumerate(self._every)}
-        labels = [number[own] for own in self._labels]
-        chances = self._chances[np.ix_(labels, [number[own] for own in levels])] * np.clip(self._mix, 0, None)
-        chances /= chances.sum()
-        counted = self._weights[:, None] * inverse
+        levels, _ = self._found
+        chances, counted = self._likely_chances, self._counted
+        labels = self._labels
         every = [list(pick(self._axes(own))) for own in levels]
         f, total = shares.ravel(), counted.sum(axis=0)
         found = np.outer(f, f) * float(chances.sum(axis=1) @ total**2)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from pldp.estimates.options import Pool, Target
-from pldp.estimates.rare import Rare
+from pldp.estimates.rare import ENOUGH, Rare
 from pldp.estimates.result import Homogeneity, PersonWeights
 from pldp.estimates.tables.axes import Axis, CellAxis, LabelAxis
 from pldp.estimates.tables.groups import (
@@ -69,10 +69,34 @@ class PooledTable(ABC):
         """Test whether people of all levels have the same table; `None` where it cannot be tested."""
         return None
 
-    def rare(self, margins: Sequence[FloatArray], target: Target) -> Rare | None:
-        """Return the cells that few reports speak for, where that is known: of choices whose levels show."""
-        del margins, target
-        return None
+    @abstractmethod
+    def unit(self) -> FloatArray:
+        """Return by how much the variance of every share grows with the share itself: what one person counts."""
+
+    def rare(self, margins: Sequence[FloatArray], variance: FloatArray, target: Target) -> Rare | None:
+        """Return the cells of a population that few reports speak for, given the variances.
+
+        The law of what reports count is not known in closed form. It is taken for that of a Poisson number of people
+        in units of what one of them counts, with the same mean, variance and growth of the variance.
+        """
+        if target != "population":
+            return None
+        reports, unit = float(self.reports), self.unit().ravel()
+        shares, likely = (inner(each).ravel() for each in (self.decoded, self.likely(margins)))
+        # Reports that would seem to speak for a cell that nobody is in.
+        nobody = np.maximum(variance.ravel() / unit - likely, 0.0) / unit
+        places = np.flatnonzero(nobody < min(4 * ENOUGH, reports / 2))
+        counted, absent = np.maximum(shares / unit + nobody, 0.0), nobody / reports
+        present = np.minimum(absent + 1 / (unit * reports), 1.0)
+        found = Rare.find(
+            counted[None, places],
+            np.full((1, len(places)), reports),
+            absent[None, places],
+            present[None, places],
+            weights=np.ones((1, len(places))),
+            sampled=1.0,
+        )
+        return Rare.joined([(places, found)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +145,13 @@ class ShownTable(PooledTable):
     def homogeneity(self) -> Homogeneity | None:
         return homogeneity_test(self.groups, self.weights)
 
-    def rare(self, margins: Sequence[FloatArray], target: Target) -> Rare | None:
+    def unit(self) -> FloatArray:
+        parts = [weight**2 / each.reports * person_square(*[each.axes] * 3) for each, weight in self._parts]
+        return np.asarray(np.sum(parts, axis=0))
+
+    def rare(self, margins: Sequence[FloatArray], variance: FloatArray, target: Target) -> Rare | None:
         if not all(isinstance(axis, LabelAxis) for each in self.groups for axis in each.axes):
-            return None
+            return super().rare(margins, variance, target)
         likely, count = self.likely(margins), len(self.groups)
         people = np.array([float(each.reports) for each in self.groups])[:, None]
         chances = np.array([each.chances(likely) for each in self.groups]).reshape(count, 2, -1)
@@ -137,6 +165,15 @@ class ShownTable(PooledTable):
             weights=np.broadcast_to(self.weights[:, None], supports.shape),
             sampled=1.0 if target == "population" else max(0.0, round(1 - 1 / (people.sum() * alone), 9)),
         )
+
+
+def person_square(true: Sequence[Axis], one: Sequence[Axis], two: Sequence[Axis]) -> FloatArray:
+    """Return the mean of w·w′ of every cell for people in it, by the axes of their level and of both weights."""
+    table = np.ones(())
+    for own, first, second in zip(true, one, two, strict=True):
+        people = np.concatenate([np.eye(own.size), np.ones((1, own.size))])
+        table = np.multiply.outer(table, (first.crossed(second) * own.expected(people).T).sum(axis=1))
+    return table
 
 
 def fit_variance(axes: Sequence[Sequence[Axis]], weights: FloatArray, likely: FloatArray) -> FloatArray:
