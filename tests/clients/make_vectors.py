@@ -175,7 +175,10 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
         del entry["text"]
     if kind == "number":
         return entry | _random_bounds(rng, REGISTRY[mechanism].most)
-    values = [f"ä{value}" for value in range(LARGE if rng.random() < 0.02 else rng.choice(SIZES))]
+    size = LARGE if rng.random() < 0.02 else rng.choice(SIZES)
+    if hidden and mechanism == "idue":
+        size = 2 + size % 16  # its weights are sought when the survey is read
+    values = [f"ä{value}" for value in range(size)]
     entry["values"] = values
     if kind == "choices":
         entry |= _random_set(rng, mechanism, values)
