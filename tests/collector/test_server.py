@@ -278,6 +278,12 @@ def test_it_ends_well_with_a_request_under_way(tmp_path: Path, commute: Survey, 
         with closing(socket.create_connection(address, timeout=10)) as under_way:
             under_way.sendall(f"{head}\r\ncontent-length: {len(line)}\r\n\r\n".encode() + line[:-1])
             with closing(socket.create_connection(address, timeout=10)) as idle:
+                # An answer shows that both are accepted: who still waits for that is sent away, not let to the end.
+                idle.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                answer = idle.recv(1 << 16)
+                while answer.endswith(b"\r\n\r\n"):  # the body is on its way
+                    answer += idle.recv(1 << 16)
+                assert answer.startswith(b"HTTP/1.1 200")
                 server.process.send_signal(how)
                 assert idle.recv(1) == b""  # no more requests are taken …
             under_way.sendall(line[-1:])
