@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -123,16 +124,23 @@ def people(count: int, generator: np.random.Generator, at_most: int = 2) -> np.n
 
 SETS = [["a"], ["c"], ["e"], ["a", "b"]]
 MASKS = np.array([0b00001, 0b00100, 0b10000, 0b00011])
-POPULATION = np.array(
-    [((people(400_000, np.random.default_rng(99))[:, 0] & mask) == mask).mean() for mask in MASKS.tolist()]
-)
+
+
+@cache
+def population() -> np.ndarray:
+    """Shares of the sets among very many people."""
+    return shares_of(people(400_000, np.random.default_rng(99)))
+
+
+def shares_of(rows: np.ndarray) -> np.ndarray:
+    return ((rows[:, :1] & MASKS) == MASKS).mean(axis=0)
 
 
 def covered(target: str, pool: str, channels: list[SetChannel], *, narrower: float = 1.0) -> np.ndarray:
     """Whether the 95 % interval contains the truth, runs × sets."""
     generator, found = np.random.default_rng(5), []
     fixed = people(1800, generator)
-    of_fixed = np.array([((fixed[:, 0] & mask) == mask).mean() for mask in MASKS.tolist()])
+    of_fixed = shares_of(fixed)
     for _ in range(runs(40, 4000)):
         rows = generator.permutation(fixed) if target == "respondents" else people(len(fixed), generator)
         groups = []
@@ -141,7 +149,7 @@ def covered(target: str, pool: str, channels: list[SetChannel], *, narrower: flo
             counted = np.bincount(outputs, minlength=channel.form.count) if outputs.ndim == 1 else outputs
             groups.append((channel, counted))
         result = supports(groups, ITEMS, SETS, target=target, pool=pool)
-        truth = of_fixed if target == "respondents" else POPULATION
+        truth = of_fixed if target == "respondents" else population()
         found.append(np.abs(result.support - truth) <= narrower * (result.support - result.interval(0.95).low))
     return np.array(found, float)
 
