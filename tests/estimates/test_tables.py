@@ -275,6 +275,23 @@ def test_cells_that_few_reports_speak_for_cover(hide: float | None) -> None:
     assert (stats.binom.cdf(rare_hits(replace(each, rare=None) for each in tables), times, 0.93) < 1e-6).any()
 
 
+def test_cells_of_a_number_that_few_reports_speak_for_cover() -> None:
+    """Exact binomial tests at 1e-6; the twin's normal intervals hold one cell in 6 of 10 runs: in all of 16 in 3e-4."""
+    survey, times = form("an", 8), runs(16, 200)
+    quarters = np.array([0.9, 0.08, 0.015, 0.005])
+    truth = np.outer(RARE, quarters).ravel()
+    right, normal = np.zeros((2, truth.size))
+    for seed in range(times):
+        shares = {"a": RARE, "n": np.repeat(quarters / (BUCKETS // 4), BUCKETS // 4).tolist()}
+        people = Population.of_shares(survey, 2000, shares, seed=seed)
+        table = two_way(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("a", "n")]), "a", "n")
+        for hits, each in ((right, table), (normal, replace(table, rare=None))):
+            hits += [row.low <= share <= row.high for row, share in zip(each.rows(), truth, strict=True)]
+    assert (stats.binom.cdf(right, times, 0.93) > 1e-6).all()
+    assert (normal < right).any()
+    assert runs(1, 0) or (stats.binom.cdf(normal, times, 0.93) < 1e-6).any()
+
+
 def test_errors_of_cells_that_few_reports_speak_for_are_those_of_the_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin takes the spread of the reports that came for that of the channel: of mostly nobody."""
     right = [rare_table(seed, 1).standard_error[2, 2] for seed in range(5)]
