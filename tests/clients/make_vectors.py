@@ -49,6 +49,7 @@ RULES = ("once", "fresh", "tracked")
 LEAST_SURVEYS = 6
 MOST_REPORTS_PER_SURVEY = 500
 MUTANTS_PER_SURVEY = 100
+MOST_SILENT = 20  # devices of a survey that send nothing
 MOST_SETTLED = 64
 NAMES = (
     "strict",
@@ -280,7 +281,8 @@ def make_vectors(case: str, reports: int) -> Iterator[dict[str, Any]]:
             device = _device(editions, f"{name}/{count}", _chance(f"{name}/{count}"))
             yield device
             here += sum(result.startswith("{") for chapter in device["story"] for result in chapter["results"])
-            if here >= here_at_least or made + here >= reports:
+            # Some surveys nobody can answer: the total, or the cap on what is told about a level, is too low.
+            if here >= here_at_least or made + here >= reports or count > MOST_SILENT + here:
                 break
         made += here
         if made >= reports:
@@ -337,7 +339,7 @@ def _describe(name: str, survey: Survey, file: tuple[str, str | None]) -> dict[s
 
 def _settled_hash(name: str, survey: Survey) -> str:
     """Hash the permanent outputs of many values at every level, of a device whose secret is the start of a stream."""
-    state = DeviceState(None, cap=None, random=Stream(name))
+    state = DeviceState(None, cap=None, level_cap=None, random=Stream(name))
     lines = []
     for question in survey.questions:
         for level, stages in zip(question.levels, question.stages, strict=False):
@@ -499,11 +501,13 @@ def _device(editions: list[Survey], name: str, rng: random.Random) -> dict[str, 
 def _state_hash(state: DeviceState) -> str:
     """Hash what the state file has, without the spaces that this package writes between entries."""
     content = {
-        "pldp_device": 2,
+        "pldp_device": 3,
         "secret": state._secret.hex(),
         "cap": state.ledger.cap,
+        "level_cap": state.level_cap,
         "ledger": [spend._asdict() for spend in state.ledger.spends],
         "sent": [{**sent._asdict(), "answers": [each._asdict() for each in sent.answers]} for sent in state.sent],
+        "labels": [label._asdict() for label in state.labels],
     }
     text = json.dumps(content, default=bytes.hex, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -512,8 +516,9 @@ def _state_hash(state: DeviceState) -> str:
 SAME_WORDS = (
     "question must be one that this device",
     "question '",
-    "all answers must",
+    "all answers ",
     "this answer costs",
+    "this report would bring",
     "round must",
 )
 """Errors that say the same in all languages begin so; of others only the name is the same."""
@@ -524,11 +529,11 @@ def _result(device: Device, verb: str, *what: Any) -> str:
         if verb == "withdraw":
             return device.withdraw(*what)
         if verb == "change cap":
-            device.change_cap(*what)
+            device.change_cap(what[0], level_cap=what[1])
             return ""
-        values, levels = what
+        values, levels, new_label = what
         given = {name: float(value["number"]) if isinstance(value, dict) else value for name, value in values}
-        report = device.answer_all(given, dict(levels) if isinstance(levels, list) else levels)
+        report = device.answer_all(given, dict(levels) if isinstance(levels, list) else levels, new_label=new_label)
         return f"{report.to_json()} {device.receipt(report)}"
     except PldpError as error:
         return f"{type(error).__name__}: {error if str(error).startswith(SAME_WORDS) else ''}"
@@ -539,7 +544,11 @@ def _request(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list
     choice = rng.random()
     if choice < 0.1:
         return ["withdraw", rng.choice(asked)]
-    return ["change cap", _epsilon(rng, most=1000)] if choice < 0.15 else ["answer", *_call(rng, survey, asked)]
+    if choice < 0.15:
+        return ["change cap", _epsilon(rng, most=1000), None]
+    if choice < (0.15 if survey.level_channel is None else 0.4):
+        return ["change cap", None, _epsilon(rng, most=200)]
+    return ["answer", *_call(rng, survey, asked), survey.level_channel is not None and rng.random() < 0.2]
 
 
 def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[Any]:
@@ -550,7 +559,7 @@ def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[An
     choice = rng.random()
     if choice < 0.2:
         return [values, None]
-    if choice < 0.4:
+    if choice < (0.4 if survey.level_channel is None else 0.9):
         return [values, rng.choice(survey.levels).name]
     levels = [[each.name, rng.choice([None, *(level.name for level in each.levels)])] for each in questions]
     return [values, levels if rng.random() > 0.03 else levels[1:]]

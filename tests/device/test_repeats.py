@@ -23,7 +23,7 @@ from pldp import Device, Survey
 from pldp.errors import AnswerError, BudgetError, DeviceStateError, SurveyError
 from pldp.mechanisms import epsilon_text
 from pldp.reports import report_id
-from pldp.survey import loads, make_key, sign
+from pldp.survey import hidden_prices, loads, make_key, sign
 
 LABELS = [f"value {number}" for number in range(16)]
 
@@ -420,9 +420,14 @@ def test_of_hidden_levels_the_price_that_is_told_is_the_one_that_is_charged() ->
     questions = [{"name": "r", "values": ["x", "y"], "mechanism": "krr"}]
     hidden = survey(levels={"a": 1, "b": 2}, hide_level={"epsilon": 1}, questions=questions, repeat="fresh")
     device = Device(hidden)
-    assert "costs ε = 2 again. It tells as much about your level again." in device.explain("a")
+    first, later = (micro for _, micro in hidden_prices(hidden, hidden.question("r")))
+    words = f"the first costs ε = {epsilon_text(first)} with the label, every further one ε = {epsilon_text(later)}."
+    assert words in device.explain("a")
     device.answer("r", "x", "a")
-    assert device.ledger.total == 2_000_000
+    assert device.ledger.total == first
+    device.round = 2
+    device.answer("r", "x", "b")
+    assert device.ledger.total == first + later
 
 
 @pytest.mark.parametrize("state", [None, "device.json"])

@@ -113,10 +113,12 @@ def test_labels_that_cannot_be_are_refused_in_one_line(hidden: dict[str, Any], w
 
 
 def test_answers_that_tell_more_than_the_label_are_warned_of_and_others_are_not() -> None:
-    (warning,) = leak_warnings(hide({"epsilon": 0.3}, QUESTION, {**QUESTION, "name": "r", "mechanism": "oue"}))
+    refused, warning = leak_warnings(hide({"epsilon": 0.3}, QUESTION, {**QUESTION, "name": "r", "mechanism": "oue"}))
+    assert "no device answers all questions" in refused
+    assert "devices stop at 3" in refused
     assert "'r'" in warning
     assert "limit both together with leak_cap" in warning
-    assert leak_warnings(hide({"epsilon": 3})) == []
+    assert leak_warnings(hide({"epsilon": 1.5})) == []
     shown = {"pldp": 1, "title": "t", "levels": {"strict": 0.5, "open": 2}, "questions": [QUESTION]}
     assert leak_warnings(pldp.Survey.read(shown)) == []
 

@@ -13,9 +13,10 @@ import { english } from "./words.js";
 const mapOf = (given) => (given instanceof Map ? given : new Map(Object.entries(given)));
 const microOf = (cap) => microOfText(String(cap), TOTAL) ?? fail("EpsilonError", "cap must be above 0, at most 1000");
 
-export const openDevice = async (survey, { store = memoryStore(), cap = null, round = 1, random = systemRandom } = {}) => {
+export const openDevice = async (survey, { store = memoryStore(), cap = null, levelCap = null, round = 1, random = systemRandom } = {}) => {
 	check(Number.isSafeInteger(round) && round >= 1, `round must be a whole number from 1 on, not '${String(round).slice(0, 40)}'`);
-	const state = await openState(store, cap === null ? null : microOf(cap), random);
+	const [most, mostOfLevel] = [cap, levelCap].map((each) => (each === null ? null : microOf(each)));
+	const state = await openState(store, most, mostOfLevel, random);
 	const { hash, total, hiding, author, account, repeat } = survey;
 	const asked = await pick(survey, round, state.key);
 	const sent = openSent(survey, round, state.key);
@@ -28,11 +29,9 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 		return { question, value: question.encode(value), level: question.levelOf(named ? named.get(name) : levels) };
 	};
 
-	const spendOf = (known, { question, level }) => {
-		const paid = hiding ? question.levels.at(-1) : level;
-		const cost = chargeOf(paid, sent.earlierAt(known, question, paid));
-		return { survey: hash, question: question.name, level: hiding ? "" : paid.name, micro_epsilon: cost, round, account };
-	};
+	const spend = (question, level, cost) => ({ survey: hash, question, level, micro_epsilon: cost, round, account });
+	const spendOf = (known, { question, level }) => spend(question.name, level.name, chargeOf(level, sent.earlierAt(known, question, level)));
+
 
 	const draw = async ({ question, value: read, level: { name, channel, stages } }) => {
 		const value = typeof read === "function" ? read(random) : read;
@@ -43,24 +42,25 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 	};
 
 	/** What is known after a new report is drawn and charged. */
-	const make = async (known, answers) => {
-		sent.checkNames(known, answers.map(({ question }) => question));
-		const spends = answers.map((answer) => spendOf(known, answer));
+	const make = async (known, answers, newLabel) => {
+		const questions = answers.map(({ question }) => question);
+		sent.checkNames(known, questions);
+		const places = answers.map(({ question, level }) => question.levels.indexOf(level));
+		const hidden = hiding?.allow(known, author, questions, places, newLabel);
+		const spends = hidden ? [spend("", "", hidden.cost)] : answers.map((answer) => spendOf(known, answer));
 		// Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
 		checkSpends(known, survey, spends);
 		const outputs = [];
 		for (const answer of answers) outputs.push(await draw(answer));
-		// One label per level for all questions: several would tell more about it.
-		const places = answers.map(({ question, level }) => question.levels.indexOf(level));
-		const shown = new Map(places.map((place) => [place, place]));
-		if (hiding) for (const place of shown.keys()) shown.set(place, hiding.channel.draw(place, random));
-		const said = answers.map(({ question: { name, identity, scale, levels } }, place) =>
-			({ question: name, identity, scale, level: levels[shown.get(places[place])].name, output: outputs[place] }));
+		const label = hidden && (hidden.label ?? survey.levels[hiding.channel.draw(places[0], random)].name);
+		const said = answers.map(({ question: { name, identity, scale }, level }, place) =>
+			({ question: name, identity, scale, level: label ?? level.name, output: outputs[place] }));
 		const report = { survey: hash, author, repeat, round, answers: said, withdrawn: false };
-		return { ...known, ledger: [...known.ledger, ...spends], sent: [...known.sent, report] };
+		const labels = hidden?.keep(label) ?? known.labels;
+		return { ...known, ledger: [...known.ledger, ...spends], sent: [...known.sent, report], labels };
 	};
 
-	const answerAll = (values, levels) =>
+	const answerAll = (values, levels, { newLabel = false } = {}) =>
 		state.change(async (known) => {
 			const answers = Array.from(mapOf(values ?? {}), ([name, value]) => read(name, value, levels));
 			check(answers.length, "nothing to answer: values must name at least one question");
@@ -70,7 +70,7 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 			const given = answers.map(({ question }) => question);
 			for (const question of survey.questions.filter(({ required, name }) => required && asked.includes(name)))
 				check(given.includes(question) || sent.find(known, question) >= 0, `question '${question.name}' is required: answer it in the same report`);
-			const next = await make(known, answers);
+			const next = await make(known, answers, newLabel);
 			return [await sent.reportOf(next, next.sent.length - 1), next];
 		});
 
@@ -105,14 +105,19 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 			}),
 		receipt: (report) => state.change(async (known) => [await sent.findReceipt(known, report)]),
 		withdraw,
-		price: (name, level) =>
+		/** What a report with answers to these questions costs, each at its level: [[name, level], …]. */
+		price: (asked, { newLabel = false } = {}) =>
 			state.change((known) => {
-				const question = survey.question(name);
-				return [spendOf(known, { question, level: question.levelOf(level) }).micro_epsilon];
+				const answers = asked.map(([name, level]) => ({ question: survey.question(name), level: survey.question(name).levelOf(level) }));
+				const questions = answers.map(({ question }) => question);
+				return [hiding?.told(known, author, questions, newLabel).cost ?? sum(answers.map((answer) => spendOf(known, answer)))];
 			}),
-		changeCap: async (most) => {
-			const micro = microOf(most);
-			return state.change((known) => [undefined, { ...known, cap: micro }]);
+		/** Where levels are hidden: what was told about the level so far, what a report with these answers brings it to, and the cap. */
+		levelTold: (names, { newLabel = false } = {}) =>
+			state.change((known) => [hiding.told(known, author, names.map((name) => survey.question(name)), newLabel)]),
+		changeCap: async (cap = null, { levelCap = null } = {}) => {
+			const caps = { ...(cap !== null && { cap: microOf(cap) }), ...(levelCap !== null && { level_cap: microOf(levelCap) }) };
+			return state.change((known) => [undefined, { ...known, ...caps }]);
 		},
 		explain: (level, name = null, words = english) =>
 			(name === null ? survey.questions : [survey.question(name)])

@@ -20,10 +20,11 @@ export const times = (words, micro) =>
 	words.say("times", { number: micro < 7e8 ? words.number(significant(Math.exp(micro / 1e6), 3)) : `e^${epsilonIn(words, micro)}` });
 export const odds = (words, micro) => words.say("odds", { times: times(words, micro), epsilon: epsilonIn(words, micro) });
 
-const aboutRepeats = (words, repeat, level, hiding) => {
+const aboutRepeats = (words, repeat, question, level, hiding) => {
 	if (repeat === ONCE) return words.say("repeat.once");
+	if (hiding) return hiding.explainRounds(question, words);
 	const [report, permanent, instant] = pricesOf(repeat, level).map(([, micro]) => epsilonIn(words, micro));
-	if (repeat === FRESH) return words.say("repeat.fresh", { epsilon: report }) + (hiding ? words.say("repeat.level") : "");
+	if (repeat === FRESH) return words.say("repeat.fresh", { epsilon: report });
 	return words.say("repeat.tracked", { report, permanent, instant });
 };
 
@@ -33,7 +34,7 @@ export const explainLevel = ({ hiding, repeat }, question, level, words) =>
 		words.say("level", { level: level.name, question: question.name }),
 		...question.explain(level, words),
 		hiding?.explain(question, words) ?? words.say("level.shown"),
-		aboutRepeats(words, repeat, hiding ? question.levels.at(-1) : level, hiding), // the dearest one is charged where levels are hidden
+		aboutRepeats(words, repeat, question, level, hiding),
 	].join("\n");
 
 /** Who mixes reports before anybody else sees them, and what that is worth: a promise that no device can check. */

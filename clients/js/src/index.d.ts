@@ -190,8 +190,12 @@ export interface Device {
 	sent(question: string): Promise<{ readonly report: Report; readonly round: number } | null>;
 	/** Perturb one answer at this level (the strictest if none is named). */
 	answer(question: string, value: Value, level?: string | null): Promise<Report>;
-	/** Perturb several answers into one report; either every answer fits the ledger, or none is drawn. */
-	answerAll(values: PerQuestion<Value>, levels?: PerQuestion<string | null> | string | null): Promise<Report>;
+	/**
+	 * Perturb several answers into one report; either every answer fits the ledger, or none is drawn. Where levels are hidden, all
+	 * have one level, and its label is drawn once and repeated whatever level is chosen later; with `newLabel` the person says that
+	 * they choose another level than before: a new label is drawn and charged, and the change may show.
+	 */
+	answerAll(values: PerQuestion<Value>, levels?: PerQuestion<string | null> | string | null, options?: { newLabel?: boolean }): Promise<Report>;
 	/** The secret that withdraws a report of this device at the collector: 64 hexadecimal digits. */
 	receipt(report: Report): Promise<string>;
 	/**
@@ -199,10 +203,12 @@ export interface Device {
 	 * can then be answered again, at a new price: what was spent stays spent.
 	 */
 	withdraw(question: string): Promise<string>;
-	/** What the next answer to a question costs at this level, in millionths. */
-	price(question: string, level?: string | null): Promise<number>;
-	/** Set the lifetime cap, also to more than before. Only the person may ask for that. */
-	changeCap(cap: number | string): Promise<void>;
+	/** What a report with answers to these questions costs, each at its level, in millionths. */
+	price(asked: readonly (readonly [question: string, level?: string | null])[], options?: { newLabel?: boolean }): Promise<number>;
+	/** Where levels are hidden: what was told about the level before and after a report with these answers, in millionths, and the cap. */
+	levelTold(questions: readonly string[], options?: { newLabel?: boolean }): Promise<{ before: number; after: number; cap: number; hasLabel: boolean }>;
+	/** Set the caps, also to more than before. Only the person may ask for that. */
+	changeCap(cap?: number | string | null, options?: { levelCap?: number | string | null }): Promise<void>;
 	/** The labels of a question in the order in which this person is shown them; none for a number. */
 	options(question: string): Promise<string[]>;
 	/** What a level does to an answer, in words: English, or those of another language. */
@@ -221,6 +227,8 @@ export interface DeviceOptions {
 	 * together. It can tighten what the store keeps (20 at first), never loosen it: see `changeCap`.
 	 */
 	cap?: number | string | null;
+	/** The most ε that reports to one author may ever tell about a hidden level; 3 at first, and as `cap` otherwise. */
+	levelCap?: number | string | null;
 	/** Number of the collector's round; 1 if left out. */
 	round?: number;
 	/** Source of random bytes, for tests only. */

@@ -5,6 +5,8 @@ import { english } from "./words.js";
 
 /** The most that a person spends on one collector unless they say otherwise. */
 export const LIFETIME_CAP = 20e6;
+/** The most that reports to one author may tell about a hidden level: odds of 20 to 1. */
+export const LEVEL_CAP = 3e6;
 
 export const sum = (spends) => spends.reduce((total, spend) => total + spend.micro_epsilon, 0);
 export const spentOn = ({ ledger }, hash) => sum(ledger.filter(({ survey }) => survey === hash));
@@ -21,7 +23,8 @@ export const checkSpends = (state, { hash, total, account }, spends) => {
 	refuseAbove(total, spentOn(state, hash), sum(spends), "this survey's total_epsilon");
 };
 
-export const explainCap = (state, { account }, { say, number } = english) => {
-	const [cap, spent] = [state.cap, spentBy(state, account)].map((micro) => number(epsilonText(micro)));
-	return say(account ? "cap.signer" : "cap.others", { cap, spent });
+export const explainCap = (state, { account, hiding, signer }, { say, number } = english) => {
+	const [cap, spent, most] = [state.cap, spentBy(state, account), state.level_cap].map((micro) => number(epsilonText(micro)));
+	const hidden = hiding ? [say(signer ? "label.kept" : "label.unsigned"), say("label.cap", { cap: most })] : [];
+	return [say(account ? "cap.signer" : "cap.others", { cap, spent }), ...hidden].join("\n");
 };

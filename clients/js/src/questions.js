@@ -33,7 +33,7 @@ export const questionOf = async (entry, known, tracked) => {
 		return {
 			...promise,
 			micro,
-			charge: module.chargeOf?.(bounds) ?? micro,
+			charge: module.chargeOf?.(bounds, shown) ?? micro,
 			unprotected: bounds.includes(Infinity),
 			weights,
 			channel,

@@ -1,9 +1,9 @@
 /** A store's `swap` writes only if its content is still `before`, and says so: nobody spends twice. */
 import { fromHex, hmacOf, toHex } from "./bytes.js";
 import { fail, PldpError } from "./errors.js";
-import { LIFETIME_CAP } from "./ledger.js";
+import { LEVEL_CAP, LIFETIME_CAP } from "./ledger.js";
 
-const [STATE_SCHEMA, SECRET_BYTES, BLOCK_BYTES] = [2, 32, 32];
+const [STATE_SCHEMA, SECRET_BYTES, BLOCK_BYTES] = [3, 32, 32];
 
 export const memoryStore = () => {
 	let held = null;
@@ -79,23 +79,31 @@ const isAnswer = ({ question, identity, scale, level, output }) =>
 const isSent = ({ survey, author, repeat, round, answers, withdrawn }) =>
 	areTexts(survey, author, repeat) && isCount(round) && answers.every(isAnswer) && typeof withdrawn === "boolean";
 
-/** What version 1 had spent is kept; its memo gave values away and is not. */
-const understandState = ({ pldp_device, secret, cap, ledger, sent = [] }, known) => {
-	if (![1, STATE_SCHEMA].includes(pldp_device)) fail("DeviceStateError", `the store must have pldp_device ${STATE_SCHEMA}`);
+const isLabel = ({ author, levels, label, told }) => areTexts(author, levels, label) && told.every((row) => row.every(isCount));
+
+/**
+ * What version 1 had spent is kept; its memo gave values away and is not. Version 2 kept no labels. Of a hidden level the
+ * label is kept as it was sent: anything derived from the level would give it to whoever steals the state and tries each one.
+ */
+const understandState = ({ pldp_device, secret, cap, level_cap = LEVEL_CAP, ledger, sent = [], labels = [] }, known) => {
+	if (![1, 2, STATE_SCHEMA].includes(pldp_device)) fail("DeviceStateError", `the store must have pldp_device ${STATE_SCHEMA}`);
 	const spends = ledger.map(({ round = 1, account = "", ...spend }) => ({ ...spend, round, account }));
-	const state = { pldp_device: STATE_SCHEMA, secret, cap: cap ?? LIFETIME_CAP, ledger: spends, sent };
-	if (!isHex(secret) || !isCount(state.cap) || !spends.every(isSpend) || !sent.every(isSent)) return null;
+	const state = { pldp_device: STATE_SCHEMA, secret, cap: cap ?? LIFETIME_CAP, level_cap, ledger: spends, sent, labels };
+	if (!isHex(secret) || ![state.cap, level_cap].every(isCount) || !spends.every(isSpend) || !sent.every(isSent) || !labels.every(isLabel)) return null;
 	const older = sent.length < known.sent.length;
 	return older ? fail("DeviceStateError", "the store is older than what this program has sent; put the newer state back") : state;
 };
 
-export const openState = async (store, cap, random) => {
+export const openState = async (store, cap, levelCap, random) => {
 	const secret = toHex(random(SECRET_BYTES));
-	const fresh = { pldp_device: STATE_SCHEMA, secret, cap: Math.min(cap ?? LIFETIME_CAP, LIFETIME_CAP), ledger: [], sent: [] };
+	const tighten = (caps) => ({ cap: Math.min(cap ?? caps.cap, caps.cap), level_cap: Math.min(levelCap ?? caps.level_cap, caps.level_cap) });
+	const caps = tighten({ cap: LIFETIME_CAP, level_cap: LEVEL_CAP });
+	const fresh = { pldp_device: STATE_SCHEMA, secret, ...caps, ledger: [], sent: [], labels: [] };
 	const state = openStore(store, fresh, understandState);
 	await state.change((found) => {
-		const tighter = cap !== null && cap < found.cap;
-		return [null, (tighter || found.secret === secret) && { ...found, cap: tighter ? cap : found.cap }];
+		const tight = tighten(found);
+		const isTighter = tight.cap < found.cap || tight.level_cap < found.level_cap;
+		return [null, (isTighter || found.secret === secret) && { ...found, ...tight }];
 	});
 	let [keyed, hmac] = [];
 	/** An HMAC of texts that only this device can make; no text of a survey contains the character between them. */

@@ -37,6 +37,13 @@ const parse = (text) => {
 	return check(false, "survey", "must be JSON without repeated keys, its numbers integers");
 };
 
+/** What the cheapest report that people can be asked for costs: any `ask` answers, the required ones, or one. */
+const leastOf = (questions, ask) => {
+	const charges = questions.map(({ levels }) => levels[0].charge);
+	const needed = charges.filter((_, place) => questions[place].required);
+	return ask ? sumOfLargest(charges, ask) : needed.length ? sumOfLargest(needed, needed.length) : Math.min(...charges);
+};
+
 const build = async (document) => {
 	const presented = ["texts", "closes", "logo", "language", "languages"];
 	const optional = ["collector", "total_epsilon", "ask", "hide_level", "repeat", "shuffle", ...presented];
@@ -56,16 +63,14 @@ const build = async (document) => {
 	const byName = new Map(questions.map((each) => [each.name, each]));
 	check(new Set(questions.map(({ name }) => shownOf(name))).size === questions.length, "questions");
 	check(ask === undefined || (Number.isInteger(ask) && ask >= 1 && ask < questions.length), "ask");
-	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
-	// Where levels are hidden, every answer is charged what the dearest level costs.
-	const charges = questions.map((question) => question.levels.at(hide_level === undefined ? 0 : -1).charge);
-	const needed = charges.filter((_, place) => questions[place].required);
-	const least = ask ? sumOfLargest(charges, ask) : needed.length ? sumOfLargest(needed, needed.length) : Math.min(...charges);
-	check(total >= least, "total_epsilon");
 	const shuffle = file.shuffle && fields(file.shuffle, "shuffle", ["by", "people"]);
 	const people = shuffle?.people ?? 2;
 	check(Number.isInteger(people) && people >= 2 && people <= 1e10, "shuffle.people");
 	const { hidingOf } = hide_level === undefined ? {} : await import("./hiding.js");
+	const hiding = await hidingOf?.(hide_level, levels, questions, ask ?? questions.length);
+	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
+	// Where levels are hidden, a report costs more than its answers, and the device says so when it is asked for one.
+	check(hiding || total >= leastOf(questions, ask), "total_epsilon");
 	const named = { title: textOf(file.title, "title"), collector: optionalText(file.collector, "collector"), levels, questions };
 	const presentation = presented.some((key) => key in file) ? (await import("./texts.js")).presentation : () => PLAIN;
 	return {
@@ -75,7 +80,7 @@ const build = async (document) => {
 		total,
 		repeat,
 		shuffle: shuffle && { by: textOf(shuffle.by, "shuffle.by"), people },
-		hiding: await hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
+		hiding,
 		// The argument is not repeated: with swapped arguments it would be the answer.
 		question: (name) =>
 			byName.get(name) ?? fail("AnswerError", `question must be one of ${[...byName.keys()].join(", ")}; this one is not`),

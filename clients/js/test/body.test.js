@@ -15,7 +15,7 @@ const reportsOf = async (asked) => {
 	for (const { name: level } of asked.levels) {
 		for (let skip = 0; skip <= asked.questions.length; skip += 1) {
 			const device = await openDevice(asked);
-			await device.changeCap(1000);
+			await device.changeCap(1000, { levelCap: 1000 });
 			const names = skip < device.asked.length ? [device.asked[skip]] : device.asked;
 			const values = names.map((name) => [name, valueOf(asked.question(name))]);
 			reports.push(await device.answerAll(new Map(values), level));

@@ -149,7 +149,7 @@ const storeOf = (text) => {
 
 test("what is no state is refused and left as it is", async () => {
 	const bad = ["", "null", "[]", "{}", ...[
-		{ pldp_device: 3 }, { secret: "x" }, { secret: 12 }, { cap: "1" }, { ledger: null }, { sent: null }, { sent: [null] },
+		{ pldp_device: 4 }, { level_cap: "3" }, { labels: [null] }, { secret: "x" }, { secret: 12 }, { cap: "1" }, { ledger: null }, { sent: null }, { sent: [null] },
 		...[{ micro_epsilon: -1 }, { round: 0.5 }, { account: null }].map((wrong) => ({ ledger: [{ ...spend, ...wrong }] })),
 		...[{ round: "1" }, { answers: null }, { withdrawn: 0 }, { author: 1 }].map((wrong) => ({ sent: [{ ...sent, ...wrong }] })),
 		...[-1, 1.5, "X", undefined].map((output) => ({ sent: [{ ...sent, answers: [{ ...said, output }] }] })),
@@ -169,7 +169,7 @@ test("of a state of version 1, what was spent is kept and the memo is not", asyn
 	assert.deepEqual([device.remaining(), device.ledger().cap], ["2", 20_000_000]);
 	await device.answer("late", "yes");
 	const { memo, ledger, ...state } = JSON.parse(await store.read());
-	assert.deepEqual([memo, state.pldp_device, state.secret, ledger.length], [undefined, 2, "11".repeat(32), 2]);
+	assert.deepEqual([memo, state.pldp_device, state.secret, ledger.length], [undefined, 3, "11".repeat(32), 2]);
 	assert.deepEqual(ledger[0], { ...spends[0], round: 1, account: "" });
 });
 

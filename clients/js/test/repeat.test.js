@@ -75,8 +75,8 @@ test("the permanent output is another one on another device, and each level has 
 	assert.ok(new Set(outputs).size > 10); // of 27 hash functions; ten of them or fewer: below 1e-30
 	const [one, two] = await rounds(tracked, [1, 2], { random: faithful() });
 	await one.answer("direct", "a", "strict");
-	assert.equal(await two.price("direct", "strict"), tracked.question("direct").levelOf("strict").stages.prices[1]);
-	assert.equal(await two.price("direct", "open"), 1_000_000);
+	assert.equal(await two.price([["direct", "strict"]]), tracked.question("direct").levelOf("strict").stages.prices[1]);
+	assert.equal(await two.price([["direct", "open"]]), 1_000_000);
 });
 
 test("stages that do not make the published weights, or that keep no promise, are refused", async () => {
@@ -148,15 +148,21 @@ test("another round or another edition asks other questions of some people", asy
 	assert.ok(picks.rounds.size > 1 && picks.editions.size > 1); // all alike with a probability of 6^-39
 });
 
-test("where levels are hidden, all answers go into one report, charged as the dearest level", async () => {
-	const device = await openDevice(await survey("hidden.json"));
+test("where levels are hidden, all answers go into one report with one level, charged alike at every level", async () => {
+	const hidden = await survey("hidden.json");
+	const devices = await Promise.all([0, 1].map(() => openDevice(hidden)));
+	for (const [place, device] of devices.entries()) {
+		await device.changeCap(null, { levelCap: 1000 });
+		await device.answer(device.asked[0], "a", hidden.levels[place].name);
+		const [{ question, level, micro_epsilon }] = device.ledger().spends;
+		assert.deepEqual([question, level, micro_epsilon], ["", "", await device.price([[device.asked[0], null]], { newLabel: true })]);
+	}
+	const [device] = devices;
 	const [one, two] = device.asked;
-	await device.answer(one, "a", "strict");
-	const [{ level, micro_epsilon }] = device.ledger().spends;
-	assert.deepEqual([level, micro_epsilon], ["", 2_000_000]);
+	const mixed = await openDevice(hidden);
+	const levels = mixed.asked.map((name, place) => [name, hidden.levels[place].name]);
+	await assert.rejects(mixed.answerAll(new Map(mixed.asked.map((name) => [name, "a"])), new Map(levels)), named("AnswerError", /one level/));
 	await assert.rejects(device.answer(two, "a", "strict"), named("AnswerError", /one report where levels are hidden, and it was sent/));
-	const least = changed("hidden.json", (document) => (document.total_epsilon = "3.9"));
-	await assert.rejects(readSurvey(least), named("SurveyError", /total_epsilon/));
 });
 
 const { publicKey, sign } = await makeSigner();

@@ -5,7 +5,8 @@
  * [nanoseconds, …], work: […]}: every request that a report made, how long answering took, and for how long the processor worked; or
  * {error}. Where nothing is timed, several devices answer at once.
  * {survey, stories: [[{round, values, level}, …], …], mode}: let a new device live through each story, whatever its cap, with its
- * state in memory, in a file, in one that is copied after every step, or in one that two devices share → {told: [[[body, or null
+ * state in memory, in a file, in one that is copied after every step, or in one that two devices share (with `editions`, the texts of
+ * several surveys, a step's round is the number of one) → {told: [[[body, or null
  * where it refuses, spent so far], …], …]}, or {error}.
  * {survey, question, level, set, draws: [[value, [random bytes in hexadecimal, …]], …]}: draw from these random bytes, without a question the
  * label of a hidden level → {drawn: [output, or null where other numbers of random bytes are asked for, …]}, or {error}.
@@ -23,7 +24,7 @@ const AT_ONCE = 32;
 
 const answerOnce = async (survey, { values, level }) => {
 	const device = await openDevice(survey);
-	await device.changeCap(1000);
+	await device.changeCap(1000, { levelCap: 1000 });
 	const [start, before] = [process.hrtime.bigint(), process.cpuUsage()];
 	const report = await device.answerAll(new Map(values), level);
 	const [taken, { user, system }] = [Number(process.hrtime.bigint() - start), process.cpuUsage(before)];
@@ -73,16 +74,18 @@ const storesOf = (mode, folder) => {
 	};
 };
 
-const live = async (survey, story, mode) => {
+/** With editions, the round of a step is the number of one. */
+const live = async (only, story, mode, editions) => {
 	const folder = mode !== "memory" && mkdtempSync(join(tmpdir(), "pldp-audit-"));
 	const storeOf = storesOf(mode, folder);
 	const [told, open] = [[], []];
-	for (const [number, { round, values, level }] of story.entries()) {
+	for (const [number, { round: asked, values, level }] of story.entries()) {
+		const [survey, round] = editions ? [editions[asked], 1] : [only, asked];
 		// Of two devices, the one that is kept open does every other step of a round.
 		const kept = mode === "two" && number % 2 && open.find((device) => device.round === round);
 		const device = kept || (await openDevice(survey, { store: storeOf(number), round }));
 		open.push(device);
-		await device.changeCap(1000);
+		await device.changeCap(1000, { levelCap: 1000 });
 		const report = await device.answerAll(new Map(values), level).catch((error) => {
 			if (error.name !== "AnswerError") throw error;
 			return null;
@@ -93,9 +96,10 @@ const live = async (survey, story, mode) => {
 	return told;
 };
 
-const replay = async ({ survey: text, stories, mode }) => {
-	const survey = await readSurvey(text);
-	return { told: await inTurns(stories, AT_ONCE, (story) => live(survey, story, mode)) };
+const replay = async ({ survey: text, editions: texts, stories, mode }) => {
+	const editions = texts && (await Promise.all(texts.map((each) => readSurvey(each))));
+	const survey = editions ? null : await readSurvey(text);
+	return { told: await inTurns(stories, AT_ONCE, (story) => live(survey, story, mode, editions)) };
 };
 
 /** The output that these random bytes make, all of which must be asked for as they are cut. */

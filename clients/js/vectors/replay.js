@@ -23,7 +23,7 @@ let [counts, editions] = [];
 
 /** Hash the permanent outputs of many values at every level, of a device whose secret is the start of a stream. */
 const settledHash = async (name, { author, questions }) => {
-	const { keptBytes } = await openState(memoryStore(), null, stream(name));
+	const { keptBytes } = await openState(memoryStore(), null, null, stream(name));
 	const lines = [];
 	for (const { kind, values, buckets, identity, levels } of questions) {
 		const size = values?.length ?? buckets;
@@ -63,15 +63,15 @@ const checkEditions = async ({ editions: described, name }) => {
 const revived = ([name, value]) => [name, value?.number ? Number(value.number) : value];
 
 /** Errors that say the same in all languages begin so; of others only the name is the same. */
-const SAME_WORDS = /^(question must be one that this device|question '|all answers|this answer costs|round must)/;
+const SAME_WORDS = /^(question must be one that this device|question '|all answers|this answer costs|this report would bring|round must)/;
 
 const VERBS = {
-	answer: async (device, values, levels) => {
-		const report = await device.answerAll(new Map(values.map(revived)), Array.isArray(levels) ? new Map(levels) : levels);
+	answer: async (device, values, levels, newLabel) => {
+		const report = await device.answerAll(new Map(values.map(revived)), Array.isArray(levels) ? new Map(levels) : levels, { newLabel });
 		return `${JSON.stringify(report)} ${await device.receipt(report)}`;
 	},
 	withdraw: (device, question) => device.withdraw(question),
-	"change cap": (device, cap) => device.changeCap(cap).then(() => ""),
+	"change cap": (device, cap, levelCap) => device.changeCap(cap, { levelCap }).then(() => ""),
 };
 
 const resultOf = (device, [verb, ...what]) =>

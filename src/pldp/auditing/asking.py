@@ -1,6 +1,5 @@
 """Audit a question that is asked again: sequences of reports, by enumeration and on the devices."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,7 +11,7 @@ from pldp.auditing.judging import DRAWS, Promise, judge, to_matrix
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.result import Row, text_of
-from pldp.auditing.runs import Run, with_words
+from pldp.auditing.runs import Run, proof_notes, with_words
 from pldp.auditing.sequences import claimed_between, exact_sequence, stated_sequence
 from pldp.auditing.stories import Step, javascript_stories, observe_told, repeated_draw, replay
 from pldp.epsilon import LARGEST_TOTAL, MICRO
@@ -33,10 +32,8 @@ def sequence_rows(run: Run, question: Question, level: int, levels: tuple[str, .
     rule, own = run.survey.repeat, question.levels[level]
     constant = len({*levels}) == 1
     stated, exact = stated_sequence(rule, question, level, ROUNDS), exact_sequence(rule, question, level, ROUNDS)
-    words, notes = [], []
-    if math.isinf(exact) and math.inf in question.promises(level):
-        notes.append("a label without protection can be told from any report")
-    elif exact > stated / MICRO + ROUNDING:
+    words = []
+    if exact > stated / MICRO + ROUNDING:
         words.append(f"{ROUNDS} rounds tell {exact:.6f}, above the {text_of(stated)} that is charged")
     details = {
         "repeat": rule,
@@ -46,7 +43,7 @@ def sequence_rows(run: Run, question: Question, level: int, levels: tuple[str, .
     mechanism = question.channels[level].mechanism
     for device, found in _sampled_stories(run, question, levels):
         against = with_words(found, words if constant else [])
-        against["notes"] = (*notes, *found.get("notes", ()))
+        against["notes"] = (*proof_notes(question, level), *found.get("notes", ()))
         against |= {"details": details, "rounds": ROUNDS}
         if constant:
             yield Row(mechanism, question.name, own.name, device, stated / MICRO, exact, **against)

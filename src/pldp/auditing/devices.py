@@ -38,7 +38,7 @@ def only(survey: Survey, question: Question) -> Survey:
 def new_device(make: MakeDevice, survey: Survey, **options: Any) -> Device:
     """Return the device of a new person whom no cap stops."""
     device = make(survey, **options)
-    device.change_cap(LARGEST_TOTAL)
+    device.change_cap(LARGEST_TOTAL, level_cap=LARGEST_TOTAL)
     return device
 
 
@@ -122,10 +122,11 @@ class JavaScript:
     def _lines(self) -> Lines:
         return Lines([self.node, str(self.folder / SCRIPT)])
 
-    def ask(self, survey: Survey, request: dict[str, Any], reports: int) -> dict[str, Any]:
-        """Send one request to the script and return its answer."""
+    def ask(self, survey: Survey | None, request: dict[str, Any], reports: int) -> dict[str, Any]:
+        """Send one request to the script, about one survey unless it names several, and return its answer."""
         limit = START_SECONDS + SECONDS_PER_REPORT * reports
-        said, last = self._lines.ask(json.dumps({"survey": survey.canonical.decode(), **request}), limit)
+        about = {} if survey is None else {"survey": survey.canonical.decode()}
+        said, last = self._lines.ask(json.dumps({**about, **request}), limit)
         if said is None:
             raise AuditError(f"the JavaScript device did not return within {limit:g} seconds")
         try:

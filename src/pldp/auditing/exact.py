@@ -11,6 +11,7 @@ from pldp.auditing.tables import Direct, Ratio, Sets, Table, Tiers
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
 from pldp.records import Brief
+from pldp.survey import Question
 
 SHOWN = 32  # values and outputs for which numbers are listed one by one
 SHOWN_PAIRS = 8  # values between which numbers are listed pair by pair
@@ -32,6 +33,7 @@ class Exact(Brief):
     by_value: tuple[Micro, ...]
     by_pair: tuple[tuple[Micro, ...], ...]
     broken: tuple[str, ...]
+    parts: tuple[Micro, ...] = ()  #: What is kept of each promise: of the report, or of each value or item.
 
 
 def micro_of(odds: Iterable[Ratio]) -> Micro:
@@ -110,7 +112,23 @@ def audit_channel(
     by_pair = () if isinstance(table, Sets) else _by_pair(table)
     outputs = map(table.column, range(table.outputs)) if isinstance(table, Direct) and table.outputs <= SHOWN else ()
     by_output = tuple(micro_of([odds]) for odds in outputs)
-    return Exact(claimed, found, plain, by_output, tuple(by_value[:SHOWN]), by_pair, tuple(broken))
+    parts = tuple(micro if bound < math.inf else math.inf for micro, bound in zip(kept, bounds, strict=False))
+    return Exact(claimed, found, plain, by_output, tuple(by_value[:SHOWN]), by_pair, tuple(broken), parts)
+
+
+def audit_level(question: Question, level: int) -> Exact:
+    """Compare what a question's channel keeps at a level with what the question promises."""
+    channel, promises = question.channels[level], question.promises(level)
+    budgets = promises if len(promises) > 1 else ()
+    return audit_channel(
+        channel.mechanism,
+        channel.size,
+        channel.weights(),
+        question.levels[level].micro_epsilon,
+        budgets,
+        whole=not budgets,
+        sides=question.side_promises(level),
+    )
 
 
 def _broken_sides(table: Sets, sides: Sequence[Sequence[Micro]]) -> list[str]:
@@ -140,6 +158,22 @@ def _of_value(table: Table, value: int) -> Micro:
         micro_of(odds)
         for odds in {tuple(table.odds(*pair)) for two in others for pair in ((value, table, two), (two, table, value))}
     )
+
+
+def report_odds(questions: Sequence[Sequence[Table]], label: Table, ask: int, *, values: bool = False) -> Micro:
+    """Return what a label and the answers to `ask` questions tell about the level; with `values`, about answers too.
+
+    Each question has a table for each level. For every ordered pair of levels, the questions that tell most count.
+    """
+    told: list[Micro] = [0]
+    levels = range(len(questions[0]))
+    for one, two in ((one, two) for one in levels for two in levels if one != two or values):
+        each = sorted(
+            max(map(micro_of, tables[one].level_odds(tables[two], values=values)), default=0) for tables in questions
+        )
+        shown = 0 if one == two else micro_of(label.odds(one, label, two))
+        told.append(shown + sum(each[-ask:]))
+    return max(told)
 
 
 def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: bool = False) -> Micro:

@@ -12,8 +12,8 @@ from pldp.auditing.times import Timing
 from pldp.epsilon import MICRO, Micro
 from pldp.show import Table, panel
 
-EXACT, NOT_REFUTED, REFUTED = "exact", "not refuted", "refuted"
-"""The verdicts: computed from published integers that the sampler keeps; samples saw nothing; shown to be false."""
+EXACT, NOT_REFUTED, REFUTED, NOT_PROMISED = "exact", "not refuted", "refuted", "not promised"
+"""The verdicts: computed from integers that the sampler keeps; samples saw nothing; shown to be false; no ε at all."""
 HIDDEN: Final = "hidden"  # stands for the level in a row about the level
 _SHOWN: Final = 3  # refuted promises in the short form of an audit
 _TIED: Final = {"python", "document"}  # where the published integers are tied to what is judged
@@ -85,9 +85,11 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One of three: refuted; exact, where ε was computed and the code draws by these integers; or not refuted."""
+        """Refuted; not promised, where ε has no limit; exact, where the code draws by its integers; or not refuted."""
         if self.refuted:
             return REFUTED
+        if self.exact == math.inf:
+            return NOT_PROMISED
         tied = self.device in _TIED or DRAWS_COMPARED in self.details
         return EXACT if self.exact is not None and tied else NOT_REFUTED
 

@@ -9,10 +9,12 @@ from pldp.auditing.calls import Called, Progress, call
 from pldp.auditing.devices import JavaScript, People, observe_body, send
 from pldp.auditing.judging import AuditSettings, Claims, Promise, judge, to_matrix
 from pldp.auditing.times import WHOLE_ANSWER
+from pldp.device.wording import of_hundred
 from pldp.errors import AuditError
-from pldp.survey import Survey
+from pldp.survey import Question, Survey
 
 JAVASCRIPT_SHARE: Final = 4  # the JavaScript device is slower: it answers for one person in so many …
+MOST_PROVED: Final = 8  # labels that a row names as provable
 LEAST_JAVASCRIPT: Final = 200  # … but for at least so many
 
 
@@ -93,3 +95,11 @@ def sample_people(
 def with_words(found: dict[str, Any], words: Sequence[str | None]) -> dict[str, Any]:
     """Put what was found beside samples in front of what they say."""
     return {**found, "refutations": (*filter(None, words), *found.get("refutations", ()))}
+
+
+def proof_notes(question: Question, level: int) -> tuple[str, ...]:
+    """Say which answers a report can prove: the ε of a row is that of all others."""
+    return tuple(
+        f"an answer {label!r} can be proved: {of_hundred(chance)} of 100 reports of people who give it do"
+        for label, chance in question.provable(level)[:MOST_PROVED]
+    )

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pldp.auditing.exact import audit_level
 from pldp.epsilon import MICRO
 from pldp.errors import AuditError
 from pldp.mechanisms import Stages
@@ -95,13 +96,19 @@ def _outer(rows: Sequence[FloatArray]) -> FloatArray:
 def exact_sequence(rule: str, question: Question, level: int, rounds: int) -> float:
     """Return ε of a sequence of reports to a question, between the two stories that are easiest to tell apart.
 
+    Answers without protection are left out: a report can prove them.
+
     Parts of a tracked answer that have more values than can be written down are judged by three: the two outermost ones
     and one between them.
     """
     if rule == TRACKED:
         parts = question.stages[level].parts()
-        return sum(_part_epsilon(to_array(first), to_array(second), rounds) for first, second in parts)
-    single = question.channels[level].epsilon
+        return float(
+            question.largest_difference(
+                [_part_epsilon(to_array(first), to_array(second), rounds) for first, second in parts]
+            )
+        )
+    single = question.largest_difference(audit_level(question, level).parts) / MICRO
     return single if rule == ONCE else rounds * single
 
 

@@ -17,7 +17,7 @@ from pldp.auditing.calls import Called, Progress, draw_values
 from pldp.auditing.devices import CHUNK, JavaScript, MakeDevice, new_device, observe_body
 from pldp.epsilon import epsilon_text
 from pldp.errors import AnswerError, AuditError
-from pldp.survey import ONCE, Question, Survey, charge
+from pldp.survey import ONCE, Question, Survey, charge, report_price
 
 MEMORY, FILE, RESTORED, TWO = "memory", "file", "restored", "two"
 MODES: Final = {
@@ -36,11 +36,11 @@ _FAST: Final = Path("/dev/shm")  # noqa: S108 - files that need not last are fas
 
 
 class Step(NamedTuple):
-    """One request of a story: in which round which answers are given, at which level."""
+    """One request of a story: in which round or edition which answers are given, at which level (or one each)."""
 
     round: int
     values: dict[str, Any]
-    level: str
+    level: str | dict[str, str]
 
 
 class Told(NamedTuple):
@@ -69,6 +69,16 @@ def replay(make: MakeDevice, survey: Survey, story: Story, mode: str = MEMORY) -
             if mode == RESTORED:
                 path = Path(shutil.copy(path, path.with_name(str(number))))
         return told
+
+
+def replay_editions(make: MakeDevice, editions: Sequence[Survey], story: Story) -> list[str | None]:
+    """Let one new device answer editions of a survey, by number, with its state in a file; return the bodies."""
+    bodies = []
+    with tempfile.TemporaryDirectory(dir=_FAST if _FAST.is_dir() else None) as folder:
+        for step in story:
+            device = new_device(make, editions[step.round], state=Path(folder) / "0")
+            bodies.append(_take(device, editions[step.round], step._replace(round=1)).body)
+    return bodies
 
 
 def _take(device: Any, survey: Survey, step: Step) -> Told:
@@ -123,12 +133,23 @@ def observe_told(told: Sequence[Told]) -> dict[str, Any]:
 
 def javascript_replay(client: JavaScript, survey: Survey, stories: Sequence[Story], mode: str) -> list[list[Told]]:
     """Let a new JavaScript device live through each story, as `replay` does."""
-    steps = [
+    request = {"stories": _requests(stories), "mode": mode}
+    told = client.ask(survey, request, sum(map(len, stories)))["told"]
+    return [[Told(*each) for each in story] for story in told]
+
+
+def javascript_editions(client: JavaScript, texts: Sequence[str], stories: Sequence[Story]) -> list[list[Told]]:
+    """Let a new JavaScript device answer signed editions, as `replay_editions` does."""
+    request = {"stories": _requests(stories), "mode": FILE, "editions": list(texts)}
+    told = client.ask(None, request, sum(map(len, stories)))["told"]
+    return [[Told(*each) for each in story] for story in told]
+
+
+def _requests(stories: Sequence[Story]) -> list[list[dict[str, Any]]]:
+    return [
         [{"round": step.round, "values": list(step.values.items()), "level": step.level} for step in story]
         for story in stories
     ]
-    told = client.ask(survey, {"stories": steps, "mode": mode}, sum(map(len, stories)))["told"]
-    return [[Told(*each) for each in story] for story in told]
 
 
 def javascript_stories(
@@ -167,8 +188,7 @@ def _story_fault(survey: Survey, question: Question, story: Story, told: Sequenc
     drawn: list[int] = []
     due = 0
     for step, (body, spent) in zip(story, told, strict=True):
-        # Where levels are hidden, the dearest one is charged.
-        paid = question.find_level(step.level) if survey.level_channel is None else len(question.levels) - 1
+        paid = question.find_level(str(step.level))
         if step.round in rounds:
             if body != rounds[step.round]:
                 return f"round {step.round}: asked again, with this answer or another, the device sends another report"
@@ -178,7 +198,11 @@ def _story_fault(survey: Survey, question: Question, story: Story, told: Sequenc
         elif body is None:
             return f"round {step.round}: the device sends nothing, though repeat = {survey.repeat!r}"
         else:
-            due += charge(survey.repeat, question, paid, drawn.count(paid))
+            due += (
+                charge(survey.repeat, question, paid, drawn.count(paid))
+                if survey.level_channel is None
+                else report_price(survey, [question], new_label=not drawn)
+            )
             drawn.append(paid)
         rounds.setdefault(step.round, body)
         if spent != due:

@@ -7,14 +7,15 @@ from typing import Any, Final
 
 from pldp.auditing.asking import ROUNDS, STORIES, sequence_rows
 from pldp.auditing.devices import only
-from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read_micro
+from pldp.auditing.exact import Exact, audit_channel, audit_level, level_odds, micro_of, read_micro
+from pldp.auditing.hidden_reports import hidden_report_rows, together
 from pldp.auditing.judging import AuditSettings
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import Comparison, claims_between
 from pldp.auditing.law import Recorder, sampler_fault
 from pldp.auditing.published import read_table
 from pldp.auditing.result import DRAWS_COMPARED, HIDDEN, Row, text_of
-from pldp.auditing.runs import Run, sample_people, with_words
+from pldp.auditing.runs import Run, proof_notes, sample_people, with_words
 from pldp.auditing.sequences import stated_sequence
 from pldp.auditing.stories import TWO, Story, Told, can_fork, insistent_story, javascript_replay, replay, state_faults
 from pldp.epsilon import LARGEST_TOTAL, MICRO
@@ -69,8 +70,10 @@ def _jobs(run: Run, *, sequences: bool) -> Iterator[Job]:
                     yield Job(*name, len(STORIES), partial(sequence_rows, run, question, level, changed))
         if survey.level_channel is not None:
             yield Job(question.name, HIDDEN, len(question.levels), partial(_hidden_rows, run, question))
+    if survey.level_channel is not None:
+        yield Job(together(survey), HIDDEN, 1, partial(hidden_report_rows, run))
     if run.samples and 1 < len(survey.questions) <= MOST_JOINT and survey.ask is None:
-        yield Job(f"all {len(survey.questions)}", survey.questions[0].levels[0].name, 3, partial(_joint_rows, run))
+        yield Job(together(survey), survey.questions[0].levels[0].name, 3, partial(_joint_rows, run))
 
 
 def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
@@ -110,10 +113,7 @@ def _level_rows(run: Run, question: Question, level: int, compared: Comparison) 
     """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
     channel, own = question.channels[level], question.levels[level]
     published = (channel.mechanism, channel.size, channel.weights())
-    promises = question.promises(level)
-    budgets = promises if len(promises) > 1 else ()
-    sides = question.side_promises(level)
-    exact = audit_channel(*published, own.micro_epsilon, budgets, whole=not budgets, sides=sides)
+    exact = audit_level(question, level)
     sets, recorder = channel.domain == "sets", Recorder(channel.draw)
     words = {"python": sampler_fault(recorder, read_table(*published), sets=sets)}
     alone = only(run.survey, question)
@@ -132,7 +132,7 @@ def _level_rows(run: Run, question: Question, level: int, compared: Comparison) 
             words[device], details[DRAWS_COMPARED] = recorder.fault(drawn), len(drawn)
         against = with_words(found, [words[device], *faults])
         left = (compared.left_out,) if run.samples and compared.left_out else ()
-        against["notes"] = (*against.get("notes", ()), *unseen, *left)
+        against["notes"] = (*proof_notes(question, level), *against.get("notes", ()), *unseen, *left)
         yield _row(channel.mechanism, question.name, own.name, device, exact, **against, details=details)
 
 

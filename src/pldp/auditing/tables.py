@@ -59,7 +59,11 @@ class Table(ABC):
     def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
         """What outputs tell between this level and another one, of one value or, with `values`, of any two."""
         own = self.values()
-        pairs = ((one, two) for one in own for two in (own if values else (one,)))
+        # A value that a report can prove has no protection: for it only the level counts.
+        proved = {
+            one for one in own for two in own if one != two and any(not each[1] for each in self.odds(one, self, two))
+        }
+        pairs = ((one, two) for one in own for two in (own if values and one not in proved else (one,)))
         return {tuple(self.odds(one, other, two)) for one, two in pairs if other is not self or one != two}
 
     def check(self) -> str | None:
@@ -197,7 +201,9 @@ class Sets(Bits):
         states = [(one, two) for one in (0, 1) for two in (0, 1) if values or one == two]
         found: list[Ratio] = []
         for own, others in zip(self.weights, other.weights, strict=True):
-            ones = [(own[one], others[two], 1) for one, two in states]
+            # A bit that is never perturbed has no protection: sets are compared that agree in it.
+            allowed = [pair for pair in states if pair[0] == pair[1]] if own == others == (0, BIT) else states
+            ones = [(own[one], others[two], 1) for one, two in allowed]
             bits = [*ones, *((BIT - mine, BIT - theirs, 1) for mine, theirs, _ in ones)]
             found.append(reduce(larger, (odds for odds in bits if odds[0])))
         return {tuple((more, less, count) for (more, less, _), count in Counter(found).items())}

@@ -13,11 +13,11 @@ from pldp.budgets import micro_epsilon
 from pldp.device.explain import explain_cap, explain_level
 from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger, Spend
-from pldp.device.state import DeviceState, Sent, SentAnswer
-from pldp.errors import AnswerError, DeviceStateError
-from pldp.mechanisms import LARGEST_TOTAL, Output, RandomBytes, epsilon_text, round_at_random
+from pldp.device.state import DeviceState, Sent, SentAnswer, SentLabel
+from pldp.errors import AnswerError, BudgetError, DeviceStateError
+from pldp.mechanisms import LARGEST_TOTAL, LevelPairs, Output, RandomBytes, epsilon_text, round_at_random
 from pldp.reports import Answer, Report, report_id
-from pldp.survey import ONCE, Question, Survey, charge
+from pldp.survey import ONCE, Question, Survey, add_pairs, charge, level_told, most_told, report_price
 from pldp.usage import require
 
 if TYPE_CHECKING:
@@ -32,6 +32,14 @@ class _Asked(NamedTuple):
     question: Question
     value: int | Fraction
     level: int
+
+
+class _Hidden(NamedTuple):
+    """A report that hides its level: its price, what is then told about the level, and the label if it is repeated."""
+
+    spend: Spend
+    told: LevelPairs
+    label: str | None
 
 
 class Device:
@@ -50,6 +58,8 @@ class Device:
     cap
         The most ε that this person will ever spend on one collector: on surveys signed by one trusted key, or on all
         others together. It can tighten what the state keeps (20 at first), never loosen it: see `change_cap`.
+    level_cap
+        The most ε that reports to one author may ever tell about a hidden level; 3 at first, and as `cap` otherwise.
     round
         Number of the collector's round.
     random
@@ -74,6 +84,7 @@ class Device:
         *,
         state: str | Path | None = None,
         cap: float | str | Decimal | None = None,
+        level_cap: float | str | Decimal | None = None,
         round: int = 1,  # noqa: A002 - the word that everybody uses
         random: RandomBytes = os.urandom,
     ) -> None:
@@ -83,19 +94,26 @@ class Device:
         self.survey = survey
         self.round = round
         self._random = random
-        most = None if cap is None else micro_epsilon(cap, largest=LARGEST_TOTAL)
-        self._state = DeviceState(state, cap=most, random=random)
+        most, most_level = (
+            None if each is None else micro_epsilon(each, largest=LARGEST_TOTAL) for each in (cap, level_cap)
+        )
+        self._state = DeviceState(state, cap=most, level_cap=most_level, random=random)
 
     @property
     def ledger(self) -> Ledger:
         """What this person has spent."""
         return self._state.ledger
 
-    def change_cap(self, cap: float | str | Decimal) -> None:
-        """Set the lifetime cap, also to more than before. Only the person may ask for that."""
+    def change_cap(
+        self, cap: float | str | Decimal | None = None, *, level_cap: float | str | Decimal | None = None
+    ) -> None:
+        """Set the caps, also to more than before. Only the person may ask for that."""
+        most, most_level = (
+            None if each is None else micro_epsilon(each, largest=LARGEST_TOTAL) for each in (cap, level_cap)
+        )
         with self._state.locked():
             self._state.keep(
-                self._state.sent, Ledger(self.ledger.spends, cap=micro_epsilon(cap, largest=LARGEST_TOTAL))
+                ledger=None if most is None else Ledger(self.ledger.spends, cap=most), level_cap=most_level
             )
 
     @cached_property
@@ -133,11 +151,19 @@ class Device:
         name = self.survey.question(question).name
         return self.answer_all({name: value}, {name: level})
 
-    def answer_all(self, values: Mapping[str, Value], levels: Mapping[str, str | None] | str | None = None) -> Report:
+    def answer_all(
+        self,
+        values: Mapping[str, Value],
+        levels: Mapping[str, str | None] | str | None = None,
+        *,
+        new_label: bool = False,
+    ) -> Report:
         """Perturb several answers into one report; a level for each question, one for all, or the strictest.
 
         Either every answer fits the ledger, or none is drawn. Questions that one report of this round has answered get
-        that report again.
+        that report again. Where levels are hidden, all answers have one level, and its label is drawn once for this
+        author and these levels; later reports repeat it, whatever level is chosen. With `new_label`, the person says
+        that they choose another level than before: a new label is drawn and charged, and the change may show.
         """
         if not values:
             raise AnswerError("nothing to answer: values must name at least one question")
@@ -147,7 +173,7 @@ class Device:
             number = self._find_report([each.question for each in asked])
             if number is None:
                 self._check_required(values)
-            return self._report(self._send(asked) if number is None else number)
+            return self._report(self._send(asked, new_label=new_label) if number is None else number)
 
     def receipt(self, report: Report) -> str:
         """Return the secret that withdraws a report of this device. Anyone who has it can withdraw the report."""
@@ -173,7 +199,7 @@ class Device:
             receipt = self._state.receipt(number)
             changed = list(self._state.sent)
             changed[number] = sent._replace(answers=forgotten, withdrawn=True)
-            self._state.keep(tuple(changed), self.ledger)
+            self._state.keep(sent=tuple(changed))
             return receipt
 
     def _read(self, name: str, value: Value, levels: Mapping[str, str | None] | str | None) -> _Asked:
@@ -224,31 +250,52 @@ class Device:
         rule = "question must be one that this device has not answered yet"
         raise AnswerError(f"{rule}, not {names}: withdraw that answer to give another")
 
-    def _send(self, asked: list[_Asked]) -> int:
+    def _send(self, asked: list[_Asked], *, new_label: bool) -> int:
         """Draw, charge and keep a new report; return its number."""
         survey, state = self.survey, self._state
-        self._check_names([each.question for each in asked])
-        spends = [self._spend(each) for each in asked]
+        questions = [each.question for each in asked]
+        self._check_names(questions)
+        hidden = None if survey.level_channel is None else self._hide_level(asked, new_label=new_label)
+        spends = [hidden.spend] if hidden else [self._spend(each) for each in asked]
         # Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
         ledger = state.ledger.after(*spends, survey_cap=survey.total_micro_epsilon)
         outputs = [self._draw(each) for each in asked]
-        shown = {each.level: each.level for each in asked}
-        if survey.level_channel is not None:
-            # One label per level for all questions: several would tell more about it.
-            shown = {level: int(survey.level_channel.draw(level, self._random)) for level in shown}
+        labels = state.labels
+        shown = [each.question.levels[each.level].name for each in asked]
+        if hidden and survey.level_channel is not None:
+            drawn = hidden.label or survey.levels[int(survey.level_channel.draw(asked[0].level, self._random))].name
+            sent_label = SentLabel(survey.author, survey.level_set, drawn, hidden.told)
+            labels = (*(each for each in labels if each[:2] != sent_label[:2]), sent_label)
+            shown = [drawn] * len(asked)
         answers = tuple(
-            SentAnswer(
-                each.question.name,
-                each.question.identity,
-                each.question.scale_identity,
-                each.question.levels[shown[each.level]].name,
-                output,
-            )
-            for each, output in zip(asked, outputs, strict=True)
+            SentAnswer(question.name, question.identity, question.scale_identity, level, output)
+            for question, level, output in zip(questions, shown, outputs, strict=True)
         )
         sent = Sent(survey.hash, survey.author, survey.repeat, self.round, answers)
-        state.keep((*state.sent, sent), ledger)
+        state.keep(sent=(*state.sent, sent), ledger=ledger, labels=labels)
         return len(state.sent) - 1
+
+    def _hide_level(self, asked: list[_Asked], *, new_label: bool) -> _Hidden:
+        """Say what a report that hides its level costs, and which label it repeats; refuse what tells too much.
+
+        Nothing here depends on the level, so that neither a refusal nor the price tells anything about it.
+        """
+        survey, state = self.survey, self._state
+        if len({each.level for each in asked}) > 1:
+            raise AnswerError("all answers of a report must have one level where levels are hidden: two labels show it")
+        before = state.label(survey.author, survey.level_set)
+        new_label = new_label or before is None
+        questions = [each.question for each in asked]
+        told = level_told(survey, questions, new_label=new_label)
+        told = told if before is None else add_pairs([before.told, told])
+        if most_told(told) > state.level_cap:
+            raise BudgetError(
+                f"this report would bring what is told about your level to epsilon {epsilon_text(most_told(told))}, "
+                f"and the cap on that is {epsilon_text(state.level_cap)}"
+            )
+        cost = report_price(survey, questions, new_label=new_label)
+        spend = Spend(survey.hash, "", "", cost, self.round, survey.account)
+        return _Hidden(spend, told, None if before is None or new_label else before.label)
 
     def _check_names(self, questions: list[Question]) -> None:
         """Refuse names that meant something else, and a second report where levels are hidden."""
@@ -265,14 +312,12 @@ class Device:
                     )
 
     def _spend(self, asked: _Asked) -> Spend:
-        survey, question = self.survey, asked.question
-        hidden = survey.level_channel is not None
-        level = len(question.levels) - 1 if hidden else asked.level
+        survey, question, level = self.survey, asked.question, asked.level
         name = question.levels[level].name
         answers = (sent.find(question.identity) for sent in self._state.sent if sent.author == survey.author)
         earlier = sum(answer is not None and answer.level == name for answer in answers)
         cost = charge(survey.repeat, question, level, earlier)
-        return Spend(survey.hash, question.name, "" if hidden else name, cost, self.round, survey.account)
+        return Spend(survey.hash, question.name, name, cost, self.round, survey.account)
 
     def _draw(self, asked: _Asked) -> Output:
         question, value, level = asked
@@ -303,7 +348,7 @@ class Device:
         """
         asked = self.survey.questions if question is None else (self.survey.question(question),)
         explained = [explain_level(self.survey, each, each.find_level(level)) for each in asked]
-        return "\n".join([*explained, explain_cap(self.survey, self.ledger)])
+        return "\n".join([*explained, explain_cap(self.survey, self.ledger, self._state.level_cap)])
 
     def remaining(self) -> str:
         """Say how much of the survey's total this person can still spend."""

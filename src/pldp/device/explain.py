@@ -1,12 +1,10 @@
 """The odds in words, for the person who answers. The word "anonymous" does not occur."""
 
-import math
-
 from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger
 from pldp.device.wording import times
 from pldp.mechanisms import epsilon_text
-from pldp.survey import FRESH, ONCE, Question, Survey, prices
+from pldp.survey import FRESH, ONCE, Question, Survey, hidden_prices, prices
 
 
 def explain_level(survey: Survey, question: Question, level: int) -> str:
@@ -22,30 +20,35 @@ def _about_the_level(survey: Survey, question: Question) -> str:
         return "Your report shows the level that you chose."
     asked = survey.ask or len(survey.questions)
     answers = "this answer" if asked == 1 else f"all {asked} answers at one level"
-    pairs = (
-        "label and this answer can prove some answers, whatever the level (ε infinite)."
-        if joint == math.inf
-        else f"label and this answer, between any two pairs of answer and level, at most {times(joint)}."
-    )
     return (
         f"Your level is hidden: label and {answers} together change the odds between any two levels at most "
-        f"{times(leak)};\n{pairs}"
+        f"{times(leak)};\nlabel and this answer, between any two pairs of answer and level, at most {times(joint)}."
     )
 
 
 def _about_repeats(survey: Survey, question: Question, level: int) -> str:
     if survey.repeat == ONCE:
         return "Asked again, you send the same report or none."
-    # Where levels are hidden, the dearest one is charged.
-    found = prices(survey.repeat, question, level if survey.level_channel is None else len(question.levels) - 1)
+    if survey.level_channel is not None:
+        first, later = (epsilon_text(micro) for _, micro in hidden_prices(survey, question))
+        return f"Every round is a new draw: the first costs ε = {first} with the label, every further one ε = {later}."
+    found = prices(survey.repeat, question, level)
     if survey.repeat == FRESH:
-        level_too = "" if survey.level_channel is None else " It tells as much about your level again."
-        return f"Every round is a new draw and costs ε = {epsilon_text(found[0].micro_epsilon)} again.{level_too}"
+        return f"Every round is a new draw and costs ε = {epsilon_text(found[0].micro_epsilon)} again."
     return f"Asked again, you pay: {'; '.join(f'{what} ε = {epsilon_text(micro)}' for what, micro in found)}."
 
 
-def explain_cap(survey: Survey, ledger: Ledger) -> str:
+def explain_cap(survey: Survey, ledger: Ledger, level_cap: int) -> str:
     """Say where the device stops."""
     whom = "the signer of this survey" if survey.account else "all surveys without a signature that it trusts"
     spent = epsilon_text(ledger.spent_by(survey.account))
-    return f"Your device stops at ε = {epsilon_text(ledger.cap)} for {whom}; {spent} is spent."
+    words = f"Your device stops at ε = {epsilon_text(ledger.cap)} for {whom}; {spent} is spent."
+    if survey.level_channel is None:
+        return words
+    kept = (
+        "The label is drawn once for the signer of this survey: later reports repeat it, whatever level you choose."
+        if survey.signer
+        else "This survey is not signed: over its editions nothing is promised about your level, as each draws a label."
+    )
+    stops = f"Your device stops before reports tell more than ε = {epsilon_text(level_cap)} about your level."
+    return f"{words}\n{kept}\n{stops}"

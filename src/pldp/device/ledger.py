@@ -11,7 +11,7 @@ from pldp.survey import LIFETIME_CAP
 class Spend(NamedTuple):
     """One answer's cost: for which survey, question and round, at which level, how much, and which account pays.
 
-    The level is empty where the survey hides it: then the dearest one is charged, so that the price tells nothing.
+    Question and level are empty where the survey hides the level: then a whole report has one price for all levels.
     """
 
     survey: str

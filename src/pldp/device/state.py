@@ -1,7 +1,8 @@
-"""What a device remembers: a secret, the reports that it has sent, and the ledger; in memory or in one file.
+"""What a device remembers: a secret, the reports and labels that it has sent, the ledger; in memory or in one file.
 
 Of an answer it keeps what the report says and nothing else. The permanent outputs of tracked answers are derived from
-the secret and stored nowhere.
+the secret and stored nowhere. Of a hidden level it keeps the label as it was sent: anything derived from the level,
+such as a keyed hash that would show a change, would give the level to whoever steals the state and tries each one.
 
 Every answer holds a lock (between threads, and between processes through the file), reads the file again, and writes
 it before anything leaves, so that two programs of one person cannot spend the same budget twice.
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pldp.device.ledger import Ledger, Spend
 from pldp.errors import DeviceStateError
 from pldp.files import OWNER_ONLY, atomic_write
-from pldp.mechanisms import Output, RandomBytes
-from pldp.survey import LIFETIME_CAP
+from pldp.mechanisms import LevelPairs, Output, RandomBytes
+from pldp.survey import LEVEL_CAP, LIFETIME_CAP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ try:
 except ImportError:  # Windows: threads are kept apart, processes are not
     fcntl = None  # type: ignore[assignment]
 
-STATE_SCHEMA: Final = 2
+STATE_SCHEMA: Final = 3
 SECRET_BYTES: Final = 32
 
 
@@ -62,22 +63,40 @@ class Sent(NamedTuple):
         return next((answer for answer in self.answers if answer.identity == identity), None)
 
 
-class DeviceState:
-    """Secret, sent reports and ledger of one person, in memory only where no path is given.
+class SentLabel(NamedTuple):
+    """The label of a hidden level, as it was sent to one author, for one set of levels (a hash).
 
-    A lifetime cap (in micro-ε) that is given can tighten the one that is kept. `random` makes the secret of a new one.
+    `told` is what label and outputs have told for each level (row) against each other one (column), in micro-ε. It
+    follows from which questions were answered, at whatever level.
     """
 
-    def __init__(self, path: str | Path | None, *, cap: int | None, random: RandomBytes) -> None:
+    author: str
+    levels: str
+    label: str
+    told: LevelPairs
+
+
+class DeviceState:
+    """Secret, sent reports, labels and ledger of one person, in memory only where no path is given.
+
+    Caps (in micro-ε) that are given can tighten those that are kept. `random` makes the secret of a new one.
+    """
+
+    def __init__(self, path: str | Path | None, *, cap: int | None, level_cap: int | None, random: RandomBytes) -> None:
         self.path = None if path is None else _plain_path(path)
         self._secret = random(SECRET_BYTES)
         self.sent: tuple[Sent, ...] = ()
-        self.ledger = Ledger(cap=LIFETIME_CAP if cap is None else min(cap, LIFETIME_CAP))
+        self.labels: tuple[SentLabel, ...] = ()
+        self.ledger = Ledger(cap=min(LIFETIME_CAP if cap is None else cap, LIFETIME_CAP))
+        self.level_cap = min(LEVEL_CAP if level_cap is None else level_cap, LEVEL_CAP)
         self._lock = threading.RLock()
         with self.locked():
-            if self.path is not None and (not self.path.exists() or (cap is not None and cap < self.ledger.cap)):
-                tightest = self.ledger.cap if cap is None else min(cap, self.ledger.cap)
-                self.keep(self.sent, Ledger(self.ledger.spends, cap=tightest))
+            caps = (self.ledger.cap, self.level_cap)
+            tightest = tuple(
+                own if most is None else min(own, most) for own, most in zip(caps, (cap, level_cap), strict=True)
+            )
+            if self.path is not None and (not self.path.exists() or tightest != caps):
+                self.keep(ledger=Ledger(self.ledger.spends, cap=tightest[0]), level_cap=tightest[1])
 
     def locked(self) -> AbstractContextManager[Any]:
         """Keep others out, and see what they wrote before."""
@@ -107,15 +126,17 @@ class DeviceState:
             raise DeviceStateError(f"{path}: is not a readable device state ({type(error).__name__})") from None
 
     def _from_mapping(self, content: dict[str, Any], path: Path) -> None:
-        if content["pldp_device"] not in {1, STATE_SCHEMA}:
+        if content["pldp_device"] not in {1, 2, STATE_SCHEMA}:
             raise DeviceStateError(f"{path}: pldp_device must be {STATE_SCHEMA}")
-        # What version 1 had spent is kept; its memo gave values away and is not.
+        # What version 1 had spent is kept; its memo gave values away and is not. Version 2 kept no labels.
         sent = tuple(_read_sent(entry) for entry in content.get("sent", ()))
         cap = content["cap"]
         ledger = Ledger((Spend(**entry) for entry in content["ledger"]), cap=LIFETIME_CAP if cap is None else cap)
         if len(sent) < len(self.sent):
             raise DeviceStateError(f"{path}: is older than what this program has sent; put the newer state back")
         self._secret, self.sent, self.ledger = bytes.fromhex(content["secret"]), sent, ledger
+        self.labels = tuple(map(_read_label, content.get("labels", ())))
+        self.level_cap = content.get("level_cap", LEVEL_CAP)
 
     def key(self, *parts: str) -> bytes:
         """Return an HMAC of texts that only this device can make.
@@ -133,20 +154,37 @@ class DeviceState:
         sent = self.sent[number]
         return self.key("receipt", sent.survey, str(sent.round), str(number)).hex()
 
-    def keep(self, sent: tuple[Sent, ...], ledger: Ledger) -> None:
-        """Keep what is sent and spent, and write the file; all or nothing, before anything is handed out."""
+    def label(self, author: str, levels: str) -> SentLabel | None:
+        """Return the label that was sent to an author for a set of levels."""
+        return next((each for each in self.labels if (each.author, each.levels) == (author, levels)), None)
+
+    def keep(
+        self,
+        *,
+        sent: tuple[Sent, ...] | None = None,
+        ledger: Ledger | None = None,
+        labels: tuple[SentLabel, ...] | None = None,
+        level_cap: int | None = None,
+    ) -> None:
+        """Keep what has changed, and write the file; all or nothing, before anything is handed out."""
         path = self.path
+        sent = self.sent if sent is None else sent
+        ledger = self.ledger if ledger is None else ledger
+        labels = self.labels if labels is None else labels
+        level_cap = self.level_cap if level_cap is None else level_cap
         if path is not None:
             content = {
                 "pldp_device": STATE_SCHEMA,
                 "secret": self._secret.hex(),
                 "cap": ledger.cap,
+                "level_cap": level_cap,
                 "ledger": [spend._asdict() for spend in ledger.spends],
                 "sent": [{**each._asdict(), "answers": [answer._asdict() for answer in each.answers]} for each in sent],
+                "labels": [label._asdict() for label in labels],
             }
             with atomic_write(path, name=f"{path.name}.new", permissions=OWNER_ONLY, sync=True) as file:
                 file.write(json.dumps(content, default=bytes.hex).encode())
-        self.sent, self.ledger = sent, ledger
+        self.sent, self.ledger, self.labels, self.level_cap = sent, ledger, labels, level_cap
 
 
 def _plain_path(path: str | Path) -> Path:
@@ -161,6 +199,10 @@ def _plain_path(path: str | Path) -> Path:
 
 def _read_sent(entry: dict[str, Any]) -> Sent:
     return Sent(**{**entry, "answers": tuple(map(_read_answer, entry["answers"]))})
+
+
+def _read_label(entry: dict[str, Any]) -> SentLabel:
+    return SentLabel(**{**entry, "told": tuple(map(tuple, entry["told"]))})
 
 
 def _read_answer(entry: dict[str, Any]) -> SentAnswer:

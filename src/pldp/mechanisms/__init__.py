@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
     from pldp.mechanisms.laplace.wide import WideLaplace
-    from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
+    from pldp.mechanisms.leak import LevelPairs, level_evidence, level_leak, pair_evidence
     from pldp.mechanisms.minimax.channel import Minimax, enough_points
     from pldp.mechanisms.number import Grid, NumberChannel, noise_at, noise_variances, position, round_at_random
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
@@ -74,19 +74,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_DISTRIBUTIONS", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON",
-    "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel",
-    "Contrast",
+    "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "Contrast",
     "DiscreteLaplace", "Domain", "Form", "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon",
-    "ItemResponse", "ItemSet", "ItemSubset", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax",
-    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PrivSet",
+    "ItemResponse", "ItemSet", "ItemSubset", "ItemUnaryEncoding", "KeptBytes", "LevelPairs", "LinearHashing", "Micro",
+    "Minimax", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PrivSet",
     "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes", "SetChannel",
     "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding",
     "UnaryEncoding", "ValueResponse", "WeightedResponse", "WideLaplace", "WindowChannel", "as_int", "build",
     "build_stages", "build_whole_set", "categorical", "enough_points", "epsilon_text", "family", "hideable",
-    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
-    "most_accurate", "names", "noise_at", "noise_variances", "places_of", "planned_share", "position", "pure", "read",
-    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "summed_variances",
-    "value_and_level_epsilon", "value_promise",
+    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_evidence",
+    "level_leak", "micro_epsilon", "most_accurate", "names", "noise_at", "noise_variances", "pair_evidence",
+    "places_of", "planned_share", "position", "pure", "read", "read_stages", "report_promise", "round_at_random",
+    "set_of", "suitable", "summed_variances", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -108,7 +107,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
         "pldp.mechanisms.laplace.wide": ("WideLaplace",),
-        "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
+        "pldp.mechanisms.leak": ("LevelPairs", "level_evidence", "level_leak", "pair_evidence"),
         "pldp.mechanisms.minimax.channel": ("Minimax", "enough_points"),
         "pldp.mechanisms.number": (
             "Grid",

@@ -171,6 +171,10 @@ class Channel(Brief, ABC):
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
 
+    def proof_chance(self, value: int) -> Fraction:  # noqa: ARG002 - most protect all values
+        """Return how often the output of a value, or of a set with this item, can come from no other."""
+        return Fraction(0)
+
     def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
         """Return the pairs of values that a crowd of reports hides least, as contrasts of independent parts of outputs.
 
@@ -192,7 +196,10 @@ class Channel(Brief, ABC):
         return sum(map(max, chances))
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
-        """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value."""
+        """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value.
+
+        Where x' is another value, x is one that both protect.
+        """
         raise EpsilonError(f"what outputs of {self.mechanism} tell about the level is not known")
 
 
@@ -302,6 +309,10 @@ class SupportChannel(CategoricalChannel):
     def other_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports a value it was not made from (q), for each value."""
         return self._shares("other_weights")
+
+    def proof_chance(self, value: int) -> Fraction:
+        """p, where q is 0."""
+        return Fraction(0) if self.other_supports[value] else self.truth_supports[value]
 
     @property
     def equal_variance(self) -> float:

@@ -1,15 +1,46 @@
-"""What a report says about the level of its sender, beside what it says about the value: exact bounds.
+"""What an output says about the level of its sender, beside what it says about the value: exact bounds.
 
-Levels use different channels, so the output alone tells something about the level, whatever protects the label. For a
-fixed value x the leak is ln max Q_τ(y|x)/Q_τ'(y|x) over outputs y and levels τ, τ'; a label of its own ε_p adds ε_p,
-because label and output are drawn independently. The leak is 0 only if all levels use one channel.
+Levels use different channels, so the output alone tells something about the level, whatever protects the label. What it
+tells is directed: it may speak for the open level more than for the strict one, or the other way round for another
+question. Both tables here have a row for the level τ that an output speaks for and a column for τ', against which:
+
+    level_evidence     ln max Q_τ(y|x)/Q_τ'(y|x)     over outputs y and values x: the value is known
+    pair_evidence      ln max Q_τ(y|x)/Q_τ'(y|x')    over outputs y, protected values x, and any value x'
+
+Evidence of several questions adds up entry by entry; the largest entry of the *sum* is what they tell together, which
+the sum of largest entries overstates where questions are worst in different directions. Whatever the mechanism, an
+answer tells at least (ε_open − ε_strict)/2 about the level if the open channel uses up its ε.
 """
 
 from collections.abc import Sequence
-from itertools import permutations
 
 from pldp.epsilon import Micro, micro_epsilon_of_powers
 from pldp.mechanisms.channel import Channel
+
+LevelPairs = tuple[tuple[Micro, ...], ...]
+"""Micro-ε for each ordered pair of levels."""
+
+
+def level_evidence(channels: Sequence[Channel]) -> LevelPairs:
+    """Return what an output tells for one level against another about a person whose value is known, rounded up."""
+    return tuple(
+        tuple(0 if one is two else micro_epsilon_of_powers(one.level_odds(two, same_value=True)) for two in channels)
+        for one in channels
+    )
+
+
+def pair_evidence(channels: Sequence[Channel]) -> LevelPairs:
+    """Return what an output tells for one pair of protected value and level against another pair, rounded up.
+
+    For a value without protection only the level counts: that the value itself can be proved is no matter of degree.
+    """
+    return tuple(
+        tuple(
+            max(leak, micro_epsilon_of_powers(one.level_odds(two, same_value=False)))
+            for leak, two in zip(leaks, channels, strict=True)
+        )
+        for one, leaks in zip(channels, level_evidence(channels), strict=True)
+    )
 
 
 def level_leak(channels: Sequence[Channel]) -> Micro:
@@ -22,21 +53,9 @@ def level_leak(channels: Sequence[Channel]) -> Micro:
     >>> strict_and_open = [build("krr", 16, 100_000), build("krr", 16, 1_000_000)]
     >>> level_leak(strict_and_open)                          # ln of the ratio of truth probabilities
     804544
+    >>> level_evidence(strict_and_open)                      # less for the strict level than for the open one
+    ((0, 95457), (804544, 0))
     >>> level_leak([build("sue", 16, 100_000), build("sue", 16, 1_000_000)]) > 3_000_000
     True
     """
-    pairs = permutations(channels, 2)
-    return max((micro_epsilon_of_powers(one.level_odds(two, same_value=True)) for one, two in pairs), default=0)
-
-
-def value_and_level_epsilon(channels: Sequence[Channel], label_micro_epsilon: Micro = 0) -> Micro:
-    """Return in micro-ε how much output and label tell together about the pair (value, level), rounded up.
-
-    ln max Q_τ(y|x)/Q_τ'(y|x') over outputs, values and levels, plus ε of the label where the levels differ: at least
-    the largest ε of the levels.
-    """
-    alike = (micro_epsilon_of_powers(each.level_odds(each, same_value=False)) for each in channels)
-    different = (
-        micro_epsilon_of_powers(one.level_odds(two, same_value=False)) for one, two in permutations(channels, 2)
-    )
-    return max(*alike, level_leak(channels) + label_micro_epsilon, *(leak + label_micro_epsilon for leak in different))
+    return max((max(row) for row in level_evidence(channels)), default=0)

@@ -3,6 +3,7 @@
 from pldp.survey.budgets import Share, share_of
 from pldp.survey.dead_ends import dead_ends
 from pldp.survey.file import load, loads, survey_from_mapping
+from pldp.survey.hidden_prices import LEVEL_CAP, add_pairs, affordable_reports, level_told, most_told, report_price
 from pldp.survey.hiding import leak_warnings
 from pldp.survey.kinds import KINDS, Choice, Choices, Number
 from pldp.survey.languages import language_warnings
@@ -19,14 +20,16 @@ from pldp.survey.repeat import (
     affordable_rounds,
     charge,
     dearest_report,
+    hidden_prices,
     prices,
     repeat_mapping,
 )
 from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
-    "FRESH", "KINDS", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Logo", "Number", "Price",
-    "Question", "Share", "Signature", "Survey", "affordable_rounds", "charge", "dead_ends", "dearest_report", "hash_of",
-    "language_warnings", "leak_warnings", "load", "loads", "make_key", "name_warnings", "prices", "read_logo",
-    "repeat_mapping", "share_of", "sign", "survey_from_mapping", "verify",
+    "FRESH", "KINDS", "LEVEL_CAP", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Logo", "Number",
+    "Price", "Question", "Share", "Signature", "Survey", "add_pairs", "affordable_reports", "affordable_rounds",
+    "charge", "dead_ends", "dearest_report", "hash_of", "hidden_prices", "language_warnings", "leak_warnings",
+    "level_told", "load", "loads", "make_key", "most_told", "name_warnings", "prices", "read_logo", "repeat_mapping",
+    "report_price", "share_of", "sign", "survey_from_mapping", "verify",
 ]  # fmt: skip

@@ -83,10 +83,10 @@ class Share:
         )
 
 
-def with_budgets(survey: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def with_budgets(survey: dict[str, Any], share: int | None = None) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the same survey with every fraction replaced by its ε, and remarks on what was chosen.
 
-    A survey without fractions is returned as it is.
+    The questions share this much in micro-ε, or `total_epsilon`. A survey without fractions is returned as it is.
     """
     levels = survey.get("levels")
     if not isinstance(levels, dict) or not any(_is_fraction(entry) for entry in levels.values()):
@@ -94,7 +94,7 @@ def with_budgets(survey: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     fractions = {name: _fraction(entry, f"levels.{name}") for name, entry in levels.items()}
     if "total_epsilon" not in survey:
         raise SurveyError("total_epsilon: is missing; levels that are fractions are fractions of it")
-    total = read_epsilon(survey["total_epsilon"], "total_epsilon", largest=LARGEST_TOTAL)
+    total = share or read_epsilon(survey["total_epsilon"], "total_epsilon", largest=LARGEST_TOTAL)
     questions = survey.get("questions")
     if not isinstance(questions, list) or not all(isinstance(entry, dict) for entry in questions):
         return survey, ()  # the reader says what is wrong

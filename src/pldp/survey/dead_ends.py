@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pldp.mechanisms import epsilon_text
+from pldp.survey.hidden_prices import dearest_price, report_price
 from pldp.survey.repeat import charge
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ allows 1 of them
     total = survey.total_micro_epsilon
     if total is None:
         return [*_required(survey, None)]
+    if survey.level_channel is not None:
+        return [*_hidden(survey, total)]
     return [
         *_required(survey, total),
         *_alone(survey, total),
@@ -44,9 +47,23 @@ allows 1 of them
 
 
 def _price(survey: "Survey", question: int, level: int) -> int:
-    """Return what a first answer costs; where levels are hidden that of the dearest one."""
-    asked = survey.questions[question]
-    return charge(survey.repeat, asked, level if survey.level_channel is None else len(asked.levels) - 1, 0)
+    """Return what a first answer costs."""
+    return charge(survey.repeat, survey.questions[question], level, 0)
+
+
+def _hidden(survey: "Survey", total: int) -> Iterator[str]:
+    """Where levels are hidden, a report costs the same at every level."""
+    together = dearest_price(survey)
+    if together > total:
+        cheapest = sorted(survey.questions, key=lambda each: report_price(survey, [each], new_label=True))
+        counts = range(1, len(cheapest) + 1)
+        allowed = [count for count in counts if report_price(survey, cheapest[:count], new_label=True) <= total]
+        what = "all questions" if survey.ask is None else f"any {survey.ask} questions"
+        yield (
+            f"nobody can answer {what}: together, and with what they tell about a hidden level, they cost "
+            f"ε = {epsilon_text(together)}, and the total is {epsilon_text(total)}; it allows "
+            f"{max(allowed, default='none')} of them"
+        )
 
 
 def _required(survey: "Survey", total: int | None) -> Iterator[str]:

@@ -32,6 +32,7 @@ from pldp.files import name_contents
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
 from pldp.survey.entries import open_entry, read_required, read_weight
+from pldp.survey.hidden_prices import dearest_price
 from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
 from pldp.survey.languages import ENGLISH, LANGUAGE_SCHEMA, read_language, with_languages
 from pldp.survey.languages import SCHEMA as LANGUAGES_SCHEMA
@@ -164,7 +165,37 @@ def survey_from_mapping(document: object) -> Survey:
     survey = read_table(document, "survey", KEYS, required=REQUIRED)
     if survey["pldp"] != SCHEMA or isinstance(survey["pldp"], bool):
         fail("pldp", f"must be {SCHEMA}, the number of this format", survey["pldp"])
-    survey, remarks = with_budgets(survey)
+    spelled, remarks = with_budgets(survey)
+    read = _build(spelled, remarks)
+    if spelled is not survey and read.level_channel is not None:
+        read = _fit_hidden(survey, read)
+    total = _total(survey.get("total_epsilon"), read)
+    languages = with_languages(read, survey.get("languages"))
+    return read if total is None and not languages else replace(read, total_micro_epsilon=total, languages=languages)
+
+
+def _fit_hidden(survey: dict[str, Any], read: Survey) -> Survey:
+    """Share less among the questions until a whole report, what it tells about a hidden level included, fits the total.
+
+    That price is the label's own part and nearly proportional to what is shared, so that one step of Newton's method is
+    enough but for rounding.
+    """
+    total = share = read_epsilon(survey["total_epsilon"], "total_epsilon", largest=LARGEST_TOTAL)
+    label = 0 if read.level_channel is None else int(read.level_channel.micro_epsilon)
+    if label >= total:
+        fail(
+            "total_epsilon",
+            f"must leave something beside the label of a hidden level ({epsilon_text(label)})",
+            epsilon_text(total),
+        )
+    while (price := dearest_price(read)) > total:
+        share = min(share - 1, share * (total - label) // (price - label))
+        read = _build(*with_budgets(survey, share))
+    return read
+
+
+def _build(survey: dict[str, Any], remarks: tuple[str, ...]) -> Survey:
+    """Build a survey whose ε are spelled out, but for its total and translations."""
     entries = survey["questions"]
     if not isinstance(entries, list) or not entries:
         fail("questions", "must be a list with at least one question", entries)
@@ -188,14 +219,12 @@ def survey_from_mapping(document: object) -> Survey:
         for index, entry in enumerate(entries)
     )
     check_distinct([question.name for question in questions], "questions", "names")
-    total = _total(survey.get("total_epsilon"), questions, ask, hidden=hiding is not None)
     label = None if hiding is None else label_channel(hiding, levels, questions)
-    read = Survey(
+    return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
         levels=levels,
         questions=questions,
-        total_micro_epsilon=total,
         ask=ask,
         level_channel=None if label is None else label.channel,
         level_micro_epsilon=None if label is None else label.micro_epsilon,
@@ -209,8 +238,6 @@ def survey_from_mapping(document: object) -> Survey:
         language=read_language(survey.get("language", ENGLISH), "language"),
         remarks=remarks,
     )
-    languages = with_languages(read, survey.get("languages"))
-    return replace(read, languages=languages) if languages else read
 
 
 def _read_question(
@@ -263,20 +290,22 @@ def _answer_bytes(entry: object) -> int:
     return entry
 
 
-def _total(entry: object, questions: tuple[Question, ...], ask: int | None, *, hidden: bool) -> int | None:
+def _total(entry: object, survey: Survey) -> int | None:
+    """Read the total; a person who is asked the dearest questions, or required ones, must be able to answer them.
+
+    Where levels are hidden, `dead_ends` warns instead: what a report costs then includes what it tells about the level.
+    """
     if entry is None:
         return None
     total = read_epsilon(entry, "total_epsilon", largest=LARGEST_TOTAL)
-    # Where levels are hidden, every answer is charged what the dearest level costs.
-    charges = sorted(question.charge(len(question.levels) - 1 if hidden else 0) for question in questions)
-    # A person who is asked the dearest questions must be able to answer them.
-    least, what = (charges[0], "at least one answer") if ask is None else (sum(charges[-ask:]), f"any {ask} answers")
-    if ask is None and any(question.is_required for question in questions):
-        needed = [
-            question.charge(len(question.levels) - 1 if hidden else 0) for question in questions if question.is_required
-        ]
+    charges = sorted(question.charge(0) for question in survey.questions)
+    needed = [question.charge(0) for question in survey.questions if question.is_required]
+    if survey.ask is not None:
+        least, what = sum(charges[-survey.ask :]), f"any {survey.ask} answers"
+    elif needed:
         least, what = sum(needed), "all required questions" if len(needed) > 1 else "the required question"
-    if total < least:
-        level = "dearest level, as levels are hidden" if hidden else "strictest level"
-        fail("total_epsilon", f"must allow {what} at the {level} ({epsilon_text(least)})", entry)
+    else:
+        least, what = charges[0], "at least one answer"
+    if total < least and survey.level_channel is None:
+        fail("total_epsilon", f"must allow {what} at the strictest level ({epsilon_text(least)})", entry)
     return total

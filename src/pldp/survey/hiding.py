@@ -18,12 +18,14 @@ from pldp.mechanisms import (
     CategoricalChannel,
     Channel,
     Integers,
+    LevelPairs,
     Micro,
     categorical,
     family,
     level_leak,
     most_accurate,
 )
+from pldp.survey.hidden_prices import LEVEL_CAP, affordable_reports, largest_pairs, most_told
 from pldp.survey.question import Entry, Question, Schema, ref, table_of
 from pldp.survey.reading import fail, naming, read_epsilon, read_fraction, read_table
 
@@ -190,7 +192,7 @@ class Label(NamedTuple):
 
 def label_channel(hiding: Hiding, levels: Sequence[Level], questions: Sequence[Question]) -> Label:
     """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside all outputs."""
-    outputs = sum(sorted(map(_leak, questions))[-hiding.questions :])
+    outputs = int(most_told(largest_pairs([*map(_evidence, questions)], hiding.questions)))
     if hiding.leak_cap is not None and outputs + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) > hiding.leak_cap:
         rule = f"must leave room for epsilon beside the {epsilon_text(outputs)} that outputs alone tell about the level"
         fail("hide_level.leak_cap", rule, epsilon_text(hiding.leak_cap))
@@ -232,7 +234,7 @@ def _check_names_one(channel: CategoricalChannel) -> None:
 
 
 def leak_warnings(survey: Survey) -> list[str]:
-    """Return one line where outputs tell more about a hidden level than its label does.
+    """Return a line where devices refuse to answer, and one where outputs tell more about the level than its label.
 
     >>> from pldp.survey import Survey
     >>> question = {"name": "late", "values": ["yes", "no"]}
@@ -242,29 +244,38 @@ def leak_warnings(survey: Survey) -> list[str]:
     ["levels are hidden behind labels of ε = 0.2, but what a person's answers tell about the level is ε = 1.152852"]
     """
     label, together = survey.level_channel, survey.level_leak()
-    if label is None or together is None or together - label.micro_epsilon <= label.micro_epsilon:
+    if label is None or together is None:
         return []
+    lines = []
+    if affordable_reports(survey) == 0:
+        lines.append(
+            f"no device answers all questions: that would tell ε = {epsilon_text(together)} about a hidden level, and "
+            f"devices stop at {epsilon_text(LEVEL_CAP)}; set leak_cap, bring the ε of levels closer, or ask less"
+        )
+    if together - label.micro_epsilon <= label.micro_epsilon:
+        return lines
     own = {each.name: each.level_leak for each in survey.questions}
     worst = max(own, key=lambda name: own[name])
     advice = "limit both together with leak_cap" if survey.leak_cap is None else "lower leak_cap, which limits both"
-    return [
+    lines.append(
         f"levels are hidden behind labels of ε = {epsilon_text(label.micro_epsilon)}, but what a person's answers tell "
         f"about the level is ε = {epsilon_text(together - label.micro_epsilon)} by themselves, most of it in "
         f"{worst!r} ({epsilon_text(own[worst])}): {advice}, or bring the ε of levels closer"
-    ]
+    )
+    return lines
 
 
-def _leak(question: Question) -> int:
+def _evidence(question: Question) -> LevelPairs:
     """Return what outputs of a question tell about the level; refuse one that cannot be hidden."""
     reason = question.hideable()
     if reason is not None:
         raise SurveyError(f"hide_level: question {question.name}: {reason}")
     try:
-        leak = question.level_leak
+        evidence = question.level_evidence
     except EpsilonError:
         names = ", ".join(channel.mechanism for channel in question.channels)
         rule = "must give reports of one form at every level, or their form shows the level"
         fail(f"hide_level: question {question.name}.mechanism", rule, names)
-    if leak == math.inf:
+    if most_told(evidence) == math.inf:
         raise SurveyError(_PROVES.format(f"question {question.name}"))
-    return int(leak)
+    return evidence

@@ -156,6 +156,17 @@ class LabelQuestion(Question):
             for own, top in zip(budgets, self.budgets[-1], strict=True)
         )
 
+    def provable(self, level: int) -> tuple[tuple[str, Fraction], ...]:
+        """Return the labels without protection: a report that names one comes from nobody else."""
+        channel = self.channels[level]
+        return tuple(
+            (label, channel.proof_chance(place))
+            for place, (label, budget) in enumerate(
+                zip(self.values, self.budgets[level] if self.budgets else (), strict=False)
+            )
+            if budget == math.inf
+        )
+
     def promises(self, level: int) -> Budgets:
         """Return the budget of each value where values are protected differently, else that of the answer."""
         return self.budgets[level] if self.budgets else super().promises(level)

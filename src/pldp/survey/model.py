@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
-from pldp.mechanisms import CategoricalChannel, Micro, value_and_level_epsilon
+from pldp.mechanisms import CategoricalChannel, LevelPairs, Micro
+from pldp.survey.hidden_prices import add_pairs, label_evidence, largest_pairs, most_told
 from pldp.survey.languages import ENGLISH, Shown, Translation, survey_texts
 from pldp.survey.mixing import Shuffle
-from pldp.survey.question import Question, canonical
+from pldp.survey.question import Question, canonical, hash_of
 from pldp.survey.texts import NO_TEXTS, Texts, closing_time
 from pldp.words import unknown
 
@@ -170,28 +172,27 @@ class Survey:
     def level_leak(self, question: str | None = None) -> Micro | None:
         """Return in micro-ε what label and outputs tell together about a hidden level; `None` if levels are shown.
 
-        That is ε of the label plus the leak of the output of one question, or of all questions that a person is asked
-        (those that tell most), each answered once at the same level; see `pldp.mechanisms.level_leak`.
+        That is for one question, or for all that a person is asked (those that tell most), each answered once.
         """
-        if self.level_channel is None:
-            return None
         asked = self.questions if question is None else (self.question(question),)
-        leaks = sorted(each.level_leak for each in asked)
-        return self.level_channel.micro_epsilon + sum(leaks[-(self.ask or len(leaks)) :])
+        return self._told(asked, attrgetter("level_evidence"))
 
     def value_and_level_epsilon(self, question: str) -> Micro | None:
-        """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
+        """Return in micro-ε what label and one answer tell about the pair (value, level) where the level is hidden."""
+        return self._told([self.question(question)], attrgetter("pair_evidence"))
+
+    def _told(self, asked: Sequence[Question], evidence: Callable[[Question], LevelPairs]) -> Micro | None:
         if self.level_channel is None:
             return None
-        if question not in self._pair_epsilons:
-            channels = self.question(question).channels
-            self._pair_epsilons[question] = value_and_level_epsilon(channels, self.level_channel.micro_epsilon)
-        return self._pair_epsilons[question]
+        answers = largest_pairs([evidence(question) for question in asked], self.ask or 0)
+        return most_told(add_pairs([label_evidence(self.level_channel), answers]))
 
     @cached_property
-    def _pair_epsilons(self) -> dict[str, Micro]:
-        """By question, once it was asked for: devices ask for every level that they explain."""
-        return {}
+    def level_set(self) -> str:
+        """What a device knows a hidden choice of levels by: names and ε in their order, and the label's weights."""
+        label = self.level_channel
+        weights = None if label is None else [label.mechanism, label.weights()]
+        return hash_of([[[level.name, level.micro_epsilon] for level in self.levels], weights])
 
     @property
     def author(self) -> str:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
-from pldp.mechanisms import ANSWER_BYTES, AUTO, Channel, Domain, Micro, build, family, level_leak, read
+from pldp.mechanisms import (
+    ANSWER_BYTES,
+    AUTO,
+    Channel,
+    Domain,
+    LevelPairs,
+    Micro,
+    build,
+    family,
+    level_evidence,
+    pair_evidence,
+    read,
+)
 from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_epsilon, read_per_level
 from pldp.words import unknown
 
@@ -285,6 +299,10 @@ class Question(ABC):
         """Return why it cannot be tabulated with other questions, and what to do instead; `None` if it can."""
         return None
 
+    def provable(self, level: int) -> tuple[tuple[str, Fraction], ...]:  # noqa: ARG002 - labels may be
+        """Return the answers that a report can prove, each with the chance that a report of such a person does."""
+        return ()
+
     def promises(self, level: int) -> Budgets:
         """Return in micro-ε what a level promises: the budget of each value, or one of the whole answer."""
         return (self.levels[level].micro_epsilon,)
@@ -298,8 +316,12 @@ class Question(ABC):
         return (self.channels[level].micro_epsilon,)
 
     def charge(self, level: int) -> int:
-        """Return in micro-ε what an answer costs."""
-        return self.levels[level].micro_epsilon
+        """Return in micro-ε the ε of an answer: what any report can tell for a protected answer against another."""
+        return int(self.largest_difference(self.promises(level)))
+
+    def largest_difference(self, parts: Sequence[Micro]) -> Micro:
+        """Return the most that two answers differ by in parts of the answer; here there is one part, or one applies."""
+        return max((part for part in parts if part < math.inf), default=0)
 
     def price(self, channel: Channel) -> int:
         """Return in micro-ε what a draw from one of its channels costs."""
@@ -314,9 +336,22 @@ class Question(ABC):
         return self.price(self.stages[level].instant)
 
     @cached_property
+    def level_evidence(self) -> LevelPairs:
+        """What an output tells for each level against each other one; see `pldp.mechanisms.leak`."""
+        return level_evidence(self.channels)
+
+    @cached_property
+    def pair_evidence(self) -> LevelPairs:
+        """What it tells for each pair of answer and level; at one level, that is the ε of an answer."""
+        return tuple(
+            tuple(self.charge(one) if one == two else micro for two, micro in enumerate(row))
+            for one, row in enumerate(pair_evidence(self.channels))
+        )
+
+    @property
     def level_leak(self) -> Micro:
-        """What an output tells in micro-ε about the level of its sender; see `pldp.mechanisms.level_leak`."""
-        return level_leak(self.channels)
+        """What an output tells in micro-ε about the level of its sender."""
+        return max(map(max, self.level_evidence))
 
     @cached_property
     def level_index(self) -> Mapping[str, int]:

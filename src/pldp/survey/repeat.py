@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pldp.mechanisms import Micro, epsilon_text
+from pldp.survey.hidden_prices import LEVEL_CAP, affordable_reports, dearest_price, report_price
 from pldp.survey.question import Question
 
 if TYPE_CHECKING:
@@ -62,17 +63,20 @@ def charge(rule: str, question: Question, level: int, earlier: int) -> int:
 
 
 def dearest_report(survey: "Survey") -> int:
-    """Return in micro-ε the most that one report of a survey can cost, whatever is answered and at which levels.
+    """Return in micro-ε the ε of a whole report, at the levels and with the answers that cost most.
 
     >>> from pldp.survey import load
     >>> dearest_report(load("examples/commute.toml"))
     4000000
     """
-    answers = sorted(
-        max(charge(survey.repeat, each, level, earlier) for level in range(len(each.levels)) for earlier in (0, 1))
-        for each in survey.questions
-    )
-    cost = sum(answers[-(survey.ask or len(answers)) :])
+    if survey.level_channel is not None:
+        cost = dearest_price(survey)
+    else:
+        answers = sorted(
+            max(charge(survey.repeat, each, level, earlier) for level in range(len(each.levels)) for earlier in (0, 1))
+            for each in survey.questions
+        )
+        cost = sum(answers[-(survey.ask or len(answers)) :])
     return cost if survey.total_micro_epsilon is None else min(cost, survey.total_micro_epsilon)
 
 
@@ -92,22 +96,24 @@ def repeat_mapping(survey: "Survey") -> dict[str, Any]:
     """Return as plain data what asking again costs at every level, and how many rounds the caps allow.
 
     `questions` are asked alone; `levels` are for a person who answers all that they are asked at that level: of some
-    questions, picked at random, those that cost most. Under `once` there are no rounds to count.
+    questions, picked at random, those that cost most. Under `once` there are no rounds to count. Where levels are
+    hidden, what an answer costs includes what it tells about the level, whichever that is.
     """
-    rule = survey.repeat
+    rule, hidden = survey.repeat, survey.level_channel is not None
     caps = {"total_epsilon": survey.total_micro_epsilon, "lifetime_cap": LIFETIME_CAP}
+    if hidden:
+        caps["level_cap"] = LEVEL_CAP
     questions: list[dict[str, Any]] = []
     together: defaultdict[str, list[Asked]] = defaultdict(list)
     for question in survey.questions:
         for place, level in enumerate(question.levels):
-            # Where levels are hidden, the dearest one is charged.
-            asked = (question, place if survey.level_channel is None else len(question.levels) - 1)
-            costs = {what: epsilon_text(micro) for what, micro in prices(rule, *asked)}
+            asked = (question, place)
+            costs = hidden_prices(survey, question) if hidden else prices(rule, *asked)
             row = {
                 "question": question.name,
                 "level": level.name,
-                "prices": costs,
-                "rounds": _rounds(rule, [asked], caps),
+                "prices": {what: epsilon_text(micro) for what, micro in costs},
+                "rounds": _rounds(survey, [asked], caps),
             }
             questions.append(row)
             together[level.name].append(asked)
@@ -115,12 +121,29 @@ def repeat_mapping(survey: "Survey") -> dict[str, Any]:
     for name, offered in together.items():
         if len(offered) == len(survey.questions):
             offered.sort(key=lambda each: charge(rule, each[0], each[1], 1), reverse=True)
-            levels.append({"level": name, "rounds": _rounds(rule, offered[: survey.ask], caps)})
+            levels.append({"level": name, "rounds": _rounds(survey, offered[: survey.ask], caps)})
     limits = {name: None if cap is None else epsilon_text(cap) for name, cap in caps.items()}
     return {"rule": rule, "words": RULES[rule], **limits, "questions": questions, "levels": levels}
 
 
-def _rounds(rule: str, asked: Sequence[Asked], caps: Mapping[str, int | None]) -> dict[str, int | None]:
-    return {
-        name: None if cap is None or rule == ONCE else affordable_rounds(rule, asked, cap) for name, cap in caps.items()
+def hidden_prices(survey: "Survey", question: Question) -> tuple[Price, ...]:
+    """Return what answers to a question cost where levels are hidden: the label is drawn with the first report."""
+    first, later = (report_price(survey, [question], new_label=new) for new in (True, False))
+    if survey.repeat == ONCE:
+        return (Price("this question, however often it is asked", first),)
+    return (Price("the first round", first), Price("every further round", later))
+
+
+def _rounds(survey: "Survey", asked: Sequence[Asked], caps: Mapping[str, int | None]) -> dict[str, int | None]:
+    if survey.repeat == ONCE:
+        return dict.fromkeys(caps)
+    if survey.level_channel is None:
+        return {
+            name: None if cap is None else affordable_rounds(survey.repeat, asked, cap) for name, cap in caps.items()
+        }
+    questions = [question for question, _ in asked]
+    first, later = (report_price(survey, questions, new_label=new) for new in (True, False))
+    rounds = {
+        name: None if cap is None else (1 + (cap - first) // later) * (first <= cap) for name, cap in caps.items()
     }
+    return rounds | {"level_cap": affordable_reports(survey, questions)}

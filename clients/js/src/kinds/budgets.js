@@ -7,6 +7,9 @@ export { boundsOf, keys, options } from "./lists.js";
 
 export const takes = "budgeted label";
 
+/** The largest budget of a label that has one. */
+export const chargeOf = (bounds) => bounds.reduce((most, micro) => (micro < Infinity ? Math.max(most, micro) : most), 0);
+
 const LISTED = 4;
 
 const listed = (question, labels, words) => {

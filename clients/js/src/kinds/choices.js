@@ -29,8 +29,15 @@ export const read = (file, key) => {
 /** Bits of items have a budget each. */
 export const fits = ({ byItem, largestSet }, { atMost }) => byItem && largestSet >= atMost;
 
-/** ε of the whole set; what unprotected labels reveal has no price. */
-export const chargeOf = (bounds) => bounds.reduce((sum, micro) => (micro < Infinity ? sum + micro : sum), 0);
+/** The most that the labels in which two sets differ have together; sets are compared that agree in unprotected ones. */
+export const chargeOf = (bounds, { values = [], atMost = Infinity, exclusive = [] } = {}) => {
+	const isAlone = (place) => exclusive.includes(values[place]);
+	const largest = (alone, count) =>
+		sum(bounds.filter((micro, place) => micro < Infinity && isAlone(place) === alone).sort((a, b) => b - a).slice(0, count));
+	return Math.max(largest(false, 2 * atMost), largest(true, 1) + largest(false, atMost), largest(true, 2));
+};
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 /** How often reports have the box at this place ticked. */
 export const tickedOf = (question, place, chances, words) => {

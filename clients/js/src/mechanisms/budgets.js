@@ -46,7 +46,9 @@ export const iprr = (sure, size, other) => {
 		return [drawn, value][Number(number < kept)];
 	};
 	const levelOdds = (channel, same) => {
-		const truths = other.map((weight, value) => [weight + kept, channel.other[value] + (same ? channel.kept : 0n)]);
+		// A value that no level draws by chance has no protection: its report proves it.
+		const counted = [...other.keys()].filter((value) => same || other[value] || channel.other[value]);
+		const truths = counted.map((value) => [other[value] + kept, channel.other[value] + (same ? channel.kept : 0n)]);
 		return [largestOdds([...truths, ...other.map((weight, value) => [weight, channel.other[value]])])];
 	};
 	return { ...response(size, pick), size, kept, other, levelOdds, evidence, promised: evidence, rulesOut: (output) => !other[output] };

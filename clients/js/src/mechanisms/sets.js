@@ -15,7 +15,9 @@ export const item_set = (sure, size, kept, raised) => {
 		const found = new Map();
 		kept.forEach((_, place) => {
 			const [own, others] = [kept, other.kept].map((weights, side) => [weights[place], [raised, other.raised][side][place]]);
-			const pairs = own.flatMap((one, mine) => others.flatMap((two, theirs) => (same && mine !== theirs ? [] : [[one, two]])));
+			// A bit that both leave as it is has no protection: sets are compared that agree in it.
+			const isOpen = [own, others].every(([one, zero]) => one === total && !zero);
+			const pairs = own.flatMap((one, mine) => others.flatMap((two, theirs) => ((same || isOpen) && mine !== theirs ? [] : [[one, two]])));
 			const bit = pairs.flatMap(([one, two]) => [[one, two, 1n], [total - one, total - two, 1n]]);
 			const [more, less] = largest(...bit.filter(([weight]) => weight));
 			const key = `${more}/${less}`;

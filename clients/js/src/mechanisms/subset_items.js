@@ -64,7 +64,8 @@ export const subset_items = (sure, size, chosen, other) => {
 		kept,
 		noises: homes.map(({ noise }) => noise),
 		levelOdds: (channel, same) => {
-			const truths = homes.map(({ noise }, value) => [noise + kept, channel.noises[value] + (same ? channel.kept : 0n)]);
+			const counted = [...homes.entries()].filter(([value, { noise }]) => same || noise || channel.noises[value]);
+			const truths = counted.map(([value, { noise }]) => [noise + kept, channel.noises[value] + (same ? channel.kept : 0n)]);
 			const slack = homes.reduce((most, { places, taken }) => Math.max(most, places.length * (taken - 1)), 0);
 			const odds = largestOdds([...truths, ...homes.map(({ noise }, value) => [noise, channel.noises[value]])]);
 			return [odds, [TOTAL + 4n * BigInt(slack), TOTAL, 1n]];

@@ -175,9 +175,11 @@ class ItemResponse(_Weighted, SupportChannel):
 
         Between different values no report tells more than that of the one, which the other level draws by chance.
         """
+        noise = list(zip(self.other_weights, other.other_weights, strict=True))
         truths = zip(self.truth_weights, other.truth_weights if same_value else other.other_weights, strict=True)
-        noise = zip(self.other_weights, other.other_weights, strict=True)
-        return largest_odds((*truths, *noise))
+        # A value that no level draws by chance has no protection: its report proves it.
+        counted = (truth for truth, chance in zip(truths, noise, strict=True) if same_value or any(chance))
+        return largest_odds((*counted, *noise))
 
 
 @dataclass(frozen=True, repr=False)

@@ -141,6 +141,11 @@ class ItemSet(SetChannel):
         """p and q of the item."""
         return Fraction(self.kept[item], BIT_TOTAL), Fraction(self.raised[item], BIT_TOTAL)
 
+    def proof_chance(self, value: int) -> Fraction:
+        """1 where a bit is never perturbed; a bit that is only never raised proves a present item as often as kept."""
+        p, q = self.item_chances(value)
+        return Fraction(0) if q else p
+
     def item_variance(self, share: float) -> float:
         """Mean over items of the noise of the bit, (share·p(1−p) + (1−share)·q(1−q))/(p−q)², and share·(1−share)."""
         chances = [(kept / BIT_TOTAL, raised / BIT_TOTAL) for kept, raised in self.pairs]
@@ -237,10 +242,14 @@ class ItemSet(SetChannel):
 
 
 def _bit_weights(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Iterator[tuple[int, int]]:
-    """Yield 2³² times both probabilities of a 1 and of a 0, each given by its weights if present and if absent."""
+    """Yield 2³² times both probabilities of a 1 and of a 0, each given by its weights if present and if absent.
+
+    A bit that both channels leave as it is has no protection: sets are compared that agree in it.
+    """
+    open_bit = own == other == (BIT_TOTAL, 0)
     for mine, one in enumerate(own):
         for theirs, two in enumerate(other):
-            if mine == theirs or not same_value:
+            if mine == theirs or not (same_value or open_bit):
                 yield one, two
                 yield BIT_TOTAL - one, BIT_TOTAL - two
 

@@ -245,7 +245,9 @@ class ItemSubset(SetReports):
         weights = ([d * o for d, o in zip(each.chosen, each.other_weights, strict=True)] for each in (self, other))
         own, others = map(list, weights)
         kept, other_kept = self.named.kept_weight, other.named.kept_weight if same_value else 0
-        truths = [(one + kept, two + other_kept) for one, two in zip(own, others, strict=True)]
+        truths = [
+            (one + kept, two + other_kept) for one, two in zip(own, others, strict=True) if same_value or one or two
+        ]
         most = max(slack(len(tier.places), tier.chosen - 1) for tier in self.tiers)
         return [*largest_odds((*truths, *zip(own, others, strict=True))), (most, 1)]
 

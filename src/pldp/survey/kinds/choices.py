@@ -1,7 +1,7 @@
 """A choice of any number of labels."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -145,7 +145,9 @@ class Choices(LabelQuestion):
         several = free and named is None and not _DECIDES & entry.table.keys() and not entry.tracked
         forms = []
         if named != SET:
-            price = sum((max(parts) for parts in read_side_parts(entry, values) if parts is not None), Fraction(0))
+            parts = zip(values, read_side_parts(entry, values), strict=True)
+            shared = {label: max(sides) for label, sides in parts if sides is not None}
+            price = Fraction(_largest_difference(shared, _at_most(entry, len(values)), _exclusive(entry)))
             forms.append(form(ITEM, price or Fraction(1), f"an ε for each of the {len(values)} labels"))
         if named == SET or several:
             forms.append(form(SET, Fraction(1), f"one ε for the whole set of {len(values)} labels"))
@@ -157,10 +159,12 @@ class Choices(LabelQuestion):
         if entry.table.get("budget") == SET:
             return super().dearest(entry)
         values = read_labels(entry)
-        budgets = cls.read_budgets(entry, values)
-        if not budgets:
-            return super().dearest(entry) * len(values)
-        return max(sum(int(each) for each in own if each < math.inf) for own in budgets)
+        budgets = cls.read_budgets(entry, values) or ((super().dearest(entry),) * len(values),)
+        limits = (_at_most(entry, len(values)), _exclusive(entry))
+        finite = (
+            {label: int(micro) for label, micro in zip(values, own, strict=True) if micro < math.inf} for own in budgets
+        )
+        return int(max(_largest_difference(each, *limits) for each in finite))
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
@@ -301,12 +305,16 @@ class Choices(LabelQuestion):
             return promises[0] if places else 0
         return sum(promises[place] for place in places)
 
-    def charge(self, level: int) -> int:
-        """Return the ε of the whole set, or the sum over all labels.
+    def largest_difference(self, parts: Sequence[Micro]) -> Micro:
+        """Return the ε of the whole set, or the most that the labels in which two sets differ have together.
 
-        A label without protection is not counted: what it reveals has no price.
+        Labels without protection are not counted: sets are compared that agree in them.
         """
-        return compose(int(budget) for budget in self.promises(level) if budget < math.inf)
+        if self.whole:
+            return super().largest_difference(parts)
+        finite = {label: micro for label, micro in zip(self.values, parts, strict=True) if micro < math.inf}
+        most: Micro = _largest_difference(finite, self.at_most, self.exclusive)
+        return most
 
     def price(self, channel: Channel) -> int:
         """Return the ε of the whole set, or the sum over all labels that have a price."""
@@ -318,6 +326,17 @@ class Choices(LabelQuestion):
     def hideable(self) -> str | None:
         """Shares of labels and of sets are estimated from hidden levels, however they are protected."""
         return None
+
+
+def _largest_difference(budgets: Mapping[str, Any], at_most: int | None, exclusive: Collection[str]) -> Any:
+    """Return the most that the labels in which two sets differ have together.
+
+    Two sets of at most m labels differ in 2m of them; one exclusive label differs from m others, or from another one.
+    """
+    most = len(budgets) if at_most is None else at_most
+    others = sorted((budgets[label] for label in budgets if label not in exclusive), reverse=True)
+    alone = sorted((budgets[label] for label in budgets if label in exclusive), reverse=True)
+    return max(sum(others[: 2 * most]), sum([*alone[:1], *others[:most]]), sum(alone[:2]))
 
 
 def _exclusive(entry: Entry) -> tuple[str, ...]:

@@ -1,0 +1,108 @@
+"""Audit whole reports that hide their level: what they tell, how many labels they have, and labels over editions."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pldp.auditing.exact import report_odds
+from pldp.auditing.kinds import BY_KIND
+from pldp.auditing.published import read_table
+from pldp.auditing.result import HIDDEN, Row, text_of
+from pldp.auditing.runs import Run
+from pldp.auditing.stories import FILE, PEOPLE, Step, Story, javascript_editions, replay_editions
+from pldp.epsilon import MICRO
+from pldp.errors import SignatureError
+from pldp.survey import Question, Survey, make_key, report_price, sign
+
+EDITIONS: Final = 6
+"""Editions that each person answers, at two levels in turn: a label of ε = 0.1 for two levels stays the same by chance
+for one person in 32, and for none of the 8 who are asked but with a chance of 10⁻¹²."""
+
+
+def together(survey: Survey) -> str:
+    """Name all questions of a survey, as a row does."""
+    return f"all {len(survey.questions)}"
+
+
+def hidden_report_rows(run: Run) -> Iterator[Row]:
+    """The level of a whole report, by enumeration; and on devices, that it has one label, the same in all editions."""
+    survey, label = run.survey, run.survey.level_channel
+    leak = survey.level_leak()
+    if label is None or leak is None:
+        return
+    tables = [
+        [read_table(each.mechanism, each.size, each.weights()) for each in question.channels]
+        for question in survey.questions
+    ]
+    shown = read_table(label.mechanism, label.size, label.weights())
+    ask = survey.ask or len(tables)
+    exact, whole = (report_odds(tables, shown, ask, values=values) for values in (False, True))
+    stated = report_price(survey, survey.questions, new_label=True) if survey.ask is None else None
+    broken = [
+        f"{what} can be told apart by {text_of(found)}, above the stated {text_of(claim)}"
+        for what, found, claim in (("levels", exact, leak), ("answers and levels", whole, stated))
+        if claim is not None and found > claim
+    ]
+    details = {"whole_report": text_of(whole)}
+    for device in run.settings.devices if run.samples else ("python",):
+        faults, notes = _device_faults(run, device) if run.samples else ([], [])
+        yield Row(
+            "label over editions", together(survey), HIDDEN, device, leak / MICRO, exact / MICRO,
+            refutations=(*broken, *faults), notes=tuple(notes), details=details,
+        )  # fmt: skip
+
+
+def _device_faults(run: Run, device: str) -> tuple[list[str], list[str]]:
+    """Let people answer editions of one author at two levels in turn, and give two levels in one report."""
+    names = [level.name for level in run.survey.levels]
+    editions = _editions(run.survey)
+    first, *others = editions[0].questions
+    asked = [Step(number, {first.name: _answer(first)}, names[-(number % 2)]) for number in range(EDITIONS)]
+    both = {each.name: _answer(each) for each in (first, *others[:1])}
+    mixed = Step(0, both, dict(zip(both, (names[0], names[-1]), strict=False)))
+    try:
+        told = _replay(run, device, editions, [asked, [mixed]] if others else [asked])
+    except SignatureError as error:
+        return [], [f"editions were not looked at: {error}"]
+    faults = []
+    if any(len(set().union(*labels)) > 1 for labels, *_ in told):
+        faults.append("the label is drawn anew in another edition: enough of them show the level")
+    if any(len(labels) > 1 for _, *rest in told for (labels,) in rest):
+        faults.append("a report has two labels: labels that differ prove that levels do")
+    return faults, []
+
+
+def _answer(question: Question) -> Any:
+    return BY_KIND[question.kind].compare(question, 0).answers[0]
+
+
+def _editions(survey: Survey) -> list[Survey]:
+    """Return editions that ask the first question in other words; whoever gets them may answer any question."""
+    first, *others = (replace(question, is_required=False) for question in survey.questions)
+    plain = replace(survey, ask=None, total_micro_epsilon=None, languages=())
+    return [
+        replace(
+            plain,
+            title=f"{survey.title} {number}",
+            questions=(replace(first, text=f"{first.text} ({number})"), *others),
+        )
+        for number in range(EDITIONS)
+    ]
+
+
+def _replay(run: Run, device: str, editions: Sequence[Survey], stories: Sequence[Story]) -> list[list[list[set[str]]]]:
+    """Return for each person and story the labels of each report; nothing where the device refuses."""
+    people = [story for _ in range(PEOPLE[FILE]) for story in stories]
+    if device == "javascript":
+        private, _ = make_key()
+        texts = [sign(edition, private) for edition in editions]
+        bodies = [[body for body, _ in person] for person in javascript_editions(run.javascript, texts, people)]
+    else:
+        signed = [replace(edition, signer="0" * 64) for edition in editions]
+        bodies = [replay_editions(run.settings.device, signed, story) for story in people]
+    labels = [
+        [{each["level"] for each in json.loads(body)["answers"]} if body else set() for body in person]
+        for person in bodies
+    ]
+    return [labels[start : start + len(stories)] for start in range(0, len(labels), len(stories))]
