@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,12 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
+from typing import ClassVar
 
 import pytest
 
 from helpers.designers import Caller, designing_here, designing_process
 from helpers.machine import lacks
 from helpers.other_users import CAN_CHANGE_USER, places_read_by_others
+from pldp.design import Designer
 
 SURVEY = """pldp = 1
 title = "t"
@@ -141,6 +144,33 @@ def test_only_the_page_that_was_let_in_gets_anything(tmp_path: Path) -> None:
         assert os.listdir(tmp_path) == []  # noqa: PTH208 - also hidden files
         assert page.ask("POST", "/save", save, origin=f"http://{page.address.netloc}") == 200
         assert os.listdir(tmp_path) == ["s.toml"]  # noqa: PTH208
+
+
+def test_of_two_collectors_started_at_once_one_runs_and_can_be_stopped(tmp_path: Path, monkeypatch) -> None:
+    running: list[object] = []
+
+    class Collector:
+        links: ClassVar[dict[str, str]] = {}
+
+        def __init__(self, _: Path, *, preview: bool) -> None:
+            assert preview
+            running.append(self)
+
+        def stop(self) -> None:
+            running.remove(self)
+
+    monkeypatch.setattr("pldp.design.app.Started", Collector)
+    (tmp_path / "s.toml").write_text(SURVEY, encoding="utf-8")
+    designer = Designer(tmp_path / "s.toml")
+    content = {"form": designer._state()["form"], "preview": True}
+
+    async def start_twice() -> None:
+        await asyncio.gather(designer._start(content), designer._start(content))
+        assert len(running) == 1
+        await designer.close()
+
+    asyncio.run(start_twice())
+    assert running == []
 
 
 def test_the_collector_ends_in_order_when_its_parent_is_killed(tmp_path: Path) -> None:

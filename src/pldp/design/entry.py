@@ -3,7 +3,7 @@
 Every user of a machine can read the arguments of its processes, so the browser is started with the path of a file. The
 file posts the code, which is taken once; the answer holds a cookie and a key. Browsers send the cookies of 127.0.0.1 to
 every port, also to the server of another user, but separate storage by port. So the page keeps the key in its storage,
-and without it nothing is told about the survey's state and nothing is changed.
+and without it nothing is told about the survey's state and nothing is changed. Decision 30 has the reasons.
 """
 
 import secrets
