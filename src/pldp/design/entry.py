@@ -55,7 +55,10 @@ main { max-width: 38rem; margin: 3rem auto; padding: 0 1rem }
 """,
     _HTML,
     403,
-    ((POLICY[0], b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),),
+    (
+        (POLICY[0], b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
+        (b"connection", b"close"),  # the body of the request was not read
+    ),
 )
 """The answer to everybody else."""
 
