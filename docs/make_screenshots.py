@@ -54,10 +54,10 @@ def take_new(desk: Visit, phone: Visit, folder: Path) -> None:
     """The survey of the tutorial in `pldp new`, and its end on a phone."""
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     (folder / "sleep.toml").write_text(text.split("```toml\n", 1)[1].split("```", 1)[0], encoding="utf-8")
-    with designing(folder, "sleep.toml", "--people", "5000") as url:
-        for person, name in ((desk, "new"), (phone, "new-phone")):
-            page = person.page
-            page.goto(url)
+    for person, name in ((desk, "new"), (phone, "new-phone")):
+        page = person.page
+        with designing(folder, "sleep.toml", "--people", "5000") as path:
+            page.goto(path.as_uri())
             page.locator("#errors table").wait_for()
             page.frame_locator("#seen").locator("#level-0-odds").wait_for()
             if person is phone:

@@ -134,3 +134,20 @@ def test_a_logo_that_is_not_there_is_told_before_a_collector_fails_to_start(tmp_
     (tmp_path / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
     assert asyncio.run(designer._check(content))["troubles"] == []
     assert designer._logo is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, None),
+        ({"questions": []}, "questions: add a question"),
+        ({"questions": [3]}, "question 1: must be a table, not 3"),
+        ({"logo": "logo.svg"}, "logo: "),
+    ],
+)
+def test_saving_says_whether_the_file_is_a_draft_and_so_does_opening_it(tmp_path: Path, change, reason) -> None:
+    content = {"form": form_of({**GOOD, **change}), "name": "s.json"}
+    saved = asyncio.run(Designer(folder=tmp_path)._save(content))
+    opened = Designer(tmp_path / "s.json", folder=tmp_path)._state()
+    assert saved["draft"] == opened["draft"]
+    assert saved["draft"] is None if reason is None else saved["draft"].startswith(reason)

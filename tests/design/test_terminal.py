@@ -76,6 +76,15 @@ def test_an_opened_file_keeps_what_is_not_asked(monkeypatch, capsys, tmp_path: P
     assert path.read_text(encoding="utf-8").count("# ") == before_text.count("# ") > 0
 
 
+def test_an_invalid_survey_is_saved_as_a_draft_only_after_a_yes(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    assert type_in(monkeypatch, "T\n\nyes\n\nq\n\nx\nno\nsave\nno\nsave\nyes\n", str(path)) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "as a draft: this survey cannot be started yet: question q.values: must be a list of 2" in out
+    assert "Start it with" not in out
+    assert path.exists()
+
+
 def test_what_is_wrong_is_told_and_can_be_mended(monkeypatch, capsys, tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     begin = "T\n\nno\na\n1,5\n\n\n\nq\n\nx\nno\n"

@@ -92,8 +92,8 @@ class Reader:
 
 def test_the_tutorial_leads_from_new_to_a_report(visit: Visits, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    with designing(tmp_path, "sleep.toml") as url:
-        reader = Reader(visit(viewport={"width": 1280, "height": 900}), url)
+    with designing(tmp_path, "sleep.toml") as path:
+        reader = Reader(visit(viewport={"width": 1280, "height": 900}), path.as_uri())
         for step in steps():
             reader.do(*step)
             if step[:2] == ("Press", "Send this report"):

@@ -139,22 +139,12 @@ class _Asking:
         self._tell(troubles)
 
     def _tell(self, troubles: Iterable[Trouble]) -> None:
-        for where, text in troubles:
-            named = ".".join(map(str, self._named(where)))
-            self._console.print(f"{named}: {text}" if named else text, style="bold red")
-
-    def _named(self, where: tuple[str | int, ...]) -> tuple[str | int, ...]:
-        """Call a question or a level by its name instead of its place."""
-        match where:
-            case ("questions", int(place), *rest):
-                return (f"question {self._document['questions'][place].get('name') or place + 1}", *rest)
-            case ("levels", int(place), *rest):
-                return (f"level {list(self._document['levels'])[place]}", *rest)
-        return where
+        for trouble in troubles:
+            self._console.print(trouble.line(self._document), style="bold red")
 
     def _save(self) -> bool:
         """Write the file; one that has changed meanwhile only after a yes."""
-        survey, _ = check_document(self._document)
+        survey, troubles = check_document(self._document)
         if survey is None and not self._agree("This is not a valid survey yet. Save it anyway?"):
             return False
         try:
@@ -168,6 +158,10 @@ class _Asking:
             self._console.print(f"{error}.", style="bold red")
             return False
         path = self._draft.path
+        if troubles:
+            words = f"Saved {path} as a draft: this survey cannot be started yet: {troubles[0].line(self._document)}"
+            self._console.print(words, style="bold red")
+            return True
         self._console.print(f"Saved {path}. Start it with: pldp serve {path} --database {path.with_suffix('.db')}")
         return True
 

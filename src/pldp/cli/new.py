@@ -3,6 +3,7 @@
 import argparse
 import sys
 import webbrowser
+from threading import Thread
 
 from pldp.cli.arguments import with_extra
 from pldp.cli.output import add_json_option, emit
@@ -17,7 +18,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("survey", nargs="?", metavar="FILE", help="survey file to open, or to make (.toml or .json)")
     add("--terminal", action="store_true", help="ask in the terminal instead of a page in the browser")
-    add("--no-browser", action="store_true", help="print the address of the page without opening it")
+    add("--no-browser", action="store_true", help="print the path of the file that opens the page, without opening it")
     add("--people", type=int, default=1000, metavar="N", help="people for whom errors are named (default 1000)")
     add_json_option(parser)
     parser.epilog = "With --json, the summary of FILE is written and nothing is asked."
@@ -41,7 +42,7 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _serve(args: argparse.Namespace) -> None:
-    """Serve the page on this machine only, at a port that is free and an address that nobody can guess."""
+    """Serve the page on this machine only, at a port that is free, to the browser that reads the file first."""
     with with_extra("collector"):
         from pldp.collector import Settings  # noqa: PLC0415 - optional
         from pldp.collector.web import serve_app  # noqa: PLC0415
@@ -49,11 +50,12 @@ def _serve(args: argparse.Namespace) -> None:
     designer = Designer(args.survey, people=args.people)
 
     def tell(address: str) -> None:
-        page = f"{address}/{designer.secret}/"
-        sys.stdout.write(f"page       {page}\n")
+        path = designer.entry.write(address)
+        sys.stdout.write(f"page       {path}\n")
         sys.stdout.flush()
-        sys.stderr.write("pldp: note: only this machine can open it; Ctrl-C ends it\n")
-        if not args.no_browser:
-            webbrowser.open(page)
+        verb = "open" if args.no_browser else "if no page opens, open"
+        sys.stderr.write(f"pldp: note: {verb} this file in your browser; it works once, only for you; Ctrl-C ends it\n")
+        if not args.no_browser:  # some browsers keep the caller waiting until they are closed
+            Thread(target=webbrowser.open, args=(path.as_uri(),), name="pldp-new-browser", daemon=True).start()
 
     serve_app(designer, Settings(port=0, rate_limit=0), tell, bool)

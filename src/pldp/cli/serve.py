@@ -2,13 +2,16 @@
 
 import argparse
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any, Final
 
 from pldp import __version__
@@ -30,6 +33,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preview", action="store_true", help=words)
     words = f"with --preview: number of simulated people (default {PREVIEW_PEOPLE})"
     parser.add_argument("--people", type=int, metavar="N", help=words)
+    words = "end when standard input ends, and so with the program that started it"
+    parser.add_argument("--until-input-ends", action="store_true", help=words)
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings, such as port = 8300")
     add_settings(parser)
     parser.set_defaults(run=_run)
@@ -58,11 +63,12 @@ def _run(args: argparse.Namespace) -> None:
 
     if args.people is not None and not args.preview:
         raise UsageError("--people is the number of simulated people: it goes with --preview")
+    stop = _watch_input() if args.until_input_ends else bool
     with _told_to_end(), _logged(settings):
         if args.preview:
-            _preview(args, settings, serve)
+            _preview(args, settings, partial(serve, stop=stop))
         else:
-            serve(args.survey, settings, tell)
+            serve(args.survey, settings, tell, stop)
 
 
 def _preview(args: argparse.Namespace, settings: Settings, serve: Callable[..., None]) -> None:
@@ -103,6 +109,19 @@ def _fill(survey_file: str, settings: Settings, people: int) -> str:
         for batch in batches:
             store.add([store.packing.pack(report) for report in from_batch(survey, batch)], {})
     return Tokens(settings.database).create("preview", "read")
+
+
+def _watch_input() -> Callable[[], bool]:
+    """Return a function that tells whether standard input has ended, also because its other end was killed."""
+    ended = Event()
+
+    def read() -> None:
+        while os.read(0, 1024):  # not sys.stdin, whose lock this thread would hold when the interpreter ends
+            pass
+        ended.set()
+
+    Thread(target=read, name="pldp-serve-input", daemon=True).start()
+    return ended.is_set
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """The page of `pldp new` as an ASGI application, for one person on this machine.
 
-Every address begins with a secret, so that no other page and no other user of the machine can guess one. Requests that
-are addressed to another host are refused, as the collector does.
+It answers only the browser that was let in (`pldp.design.entry`): no other page and no other user of the machine gets
+anything. Requests that are addressed to another host are refused, as the collector does.
 """
 
 import asyncio
 import json
-import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from decimal import Decimal
@@ -34,16 +33,18 @@ from pldp.collector.web import (
 )
 from pldp.design.checking import Trouble, check_document, document_of, form_of
 from pldp.design.draft import ChangedError, Draft, to_json
+from pldp.design.entry import ENTRANCE, REFUSED, Entry
 from pldp.design.fields import kept_keys, kinds_mapping, survey_fields
 from pldp.design.starting import Started
 from pldp.design.summary import change_design, expect, look
 from pldp.errors import PldpError, SurveyError
 from pldp.plain import json_text
-from pldp.survey import Survey, read_logo
+from pldp.survey import Logo, Survey, read_logo
 
 PEOPLE: Final = 1000  # people that a plan is made for until another number is entered
 MOST_PEOPLE: Final = 10**9
 MOST_BYTES: Final = 4 << 20
+_MOST_CODE: Final = 1 << 10  # bytes of a form with a code
 _SECONDS: Final = 30.0
 _FRAME: Final = (POLICY[0], POLICY[1].replace(b"frame-ancestors 'none'", b"frame-ancestors 'self'"))
 _FRAMES: Final = (POLICY[0], POLICY[1].replace(b"default-src 'none'", b"default-src 'none'; frame-src 'self'"))
@@ -57,7 +58,7 @@ class Designer:
     """
 
     def __init__(self, path: str | Path | None = None, *, folder: str | Path = ".", people: int = PEOPLE) -> None:
-        self.secret = secrets.token_urlsafe(24)
+        self.entry = Entry()
         self._folder = Path(folder)
         self._people = people
         self._draft = None if path is None else Draft.open(path)
@@ -66,6 +67,7 @@ class Designer:
         self._shown: Survey | None = None
         self._logo: Asset | None = None
         self._started: Started | None = None
+        self._starting = asyncio.Lock()  # of two that start at once, the first would run on with no way to stop it
         self._assets = assets()
         self._own = _own_assets()
 
@@ -82,17 +84,22 @@ class Designer:
         """Nothing: a page on one's own machine keeps nothing that grows old."""
 
     async def close(self) -> None:
-        """End a collector that was started here."""
-        if self._started is not None:
-            await asyncio.to_thread(self._started.stop)
+        """End a collector that was started here, and delete the file that opens the page."""
+        self.entry.remove()
+        await self._stop({})
 
     async def _answer(self, request: Request) -> Response:
         if not self._hosts.allow(request.headers.get(b"host", b"")):
             raise ProblemError(Problem.WRONG_HOST)
-        first, _, rest = request.path.removeprefix("/").partition("/")
-        if not secrets.compare_digest(first.encode(), self.secret.encode()):
-            raise ProblemError(Problem.NOT_FOUND)
-        if request.method in {"GET", "HEAD"}:
+        if request.method == "POST" and request.path == ENTRANCE:
+            return self.entry.exchange(await request.body(_MOST_CODE, self._deadlines))
+        reads = request.method in {"GET", "HEAD"}
+        if reads and self.entry.admits_preview(request):
+            return await self._preview(request, request.path.removeprefix(self.entry.preview))
+        rest = request.path.removeprefix("/")
+        if not self.entry.admits(request, with_key=not reads or rest == "state"):
+            return REFUSED
+        if reads:
             return await self._get(request, rest)
         if request.method != "POST" or rest not in _WRITTEN:
             raise ProblemError(Problem.METHOD_NOT_ALLOWED)
@@ -100,9 +107,7 @@ class Designer:
 
     async def _get(self, request: Request, rest: str) -> Response:
         if rest == "state":
-            return Response(json_text(self._state()).encode())
-        if rest.startswith("preview/"):
-            return await self._preview(request, rest.removeprefix("preview"))
+            return Response(json_text(await asyncio.to_thread(self._state)).encode())
         asset = self._own.get(f"/{rest}") or self._assets.get(f"/{rest}" if rest else "")
         if asset is None or not (rest == "" or rest.startswith("pages/")):
             raise ProblemError(Problem.NOT_FOUND)
@@ -154,24 +159,37 @@ class Designer:
         document = json.loads(to_json(draft.document))
         return {
             "file": None if self._draft is None else draft.path.name,
-            "opened": bool(draft.seen),
+            "draft": self._missing(draft.document) if draft.seen else None,
             "form": form_of(document),
             "kept": kept_keys(document),
             "fields": [asdict(each) for each in survey_fields()],
             "kinds": kinds_mapping(),
             "people": self._people,
+            "preview": f"{self.entry.preview}/",
+            "started": self._started.links if self._started is not None and self._started.running else None,
         }
+
+    def _examine(self, document: Mapping[str, Any]) -> tuple[Survey | None, Logo | None, list[Trouble]]:
+        """Read a survey as a collector does when it starts, with its logo."""
+        survey, troubles = check_document(document)
+        if survey is None:
+            return None, None, troubles
+        try:
+            logo = read_logo(survey, self._folder / "survey.toml" if self._draft is None else self._draft.path)
+        except SurveyError as error:
+            return None, None, [Trouble(("logo",), str(error).removeprefix("logo: "))]
+        return survey, logo, []
+
+    def _missing(self, document: Mapping[str, Any]) -> str | None:
+        """Return in one line why a survey cannot be started yet, `None` if it can."""
+        troubles = self._examine(document)[2]
+        return troubles[0].line(document) if troubles else None
 
     async def _check(self, content: Mapping[str, Any]) -> dict[str, Any]:
         document, doubled = document_of(content["form"])
-        survey, troubles = await asyncio.to_thread(check_document, document)
-        found = [each.to_mapping() for each in (*doubled, *troubles)]
-        if survey is None or found:
-            return {"troubles": found}
-        try:  # a collector would not start without it
-            logo = read_logo(survey, self._folder / "survey.toml" if self._draft is None else self._draft.path)
-        except SurveyError as error:
-            return {"troubles": [Trouble(("logo",), str(error).removeprefix("logo: ")).to_mapping()]}
+        survey, logo, troubles = await asyncio.to_thread(self._examine, document)
+        if survey is None or doubled:
+            return {"troubles": [each.to_mapping() for each in (*doubled, *troubles)]}
         self._shown, self._logo = survey, None if logo is None else picture(logo)
         return {"troubles": [], **await asyncio.to_thread(look, survey)}
 
@@ -182,6 +200,7 @@ class Designer:
         people = content["people"]
         if type(people) is not int or not 1 <= people <= MOST_PEOPLE:
             return {"errors": [], "better": None, "no_plan": "people must be a whole number of at least 1"}
+        self._people = people
         return await asyncio.to_thread(expect, survey, people)
 
     async def _better(self, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +214,8 @@ class Designer:
         draft = self._draft or Draft(self._named(str(content.get("name") or "")))
         await asyncio.to_thread(lambda: draft.save(document, overwrite=content.get("overwrite") is True))
         self._draft = draft
-        return {"file": draft.path.name, "kept": kept_keys(document)}
+        missing = await asyncio.to_thread(self._missing, document)
+        return {"file": draft.path.name, "kept": kept_keys(document), "draft": missing}
 
     def _named(self, name: str) -> Path:
         if not name or Path(name).name != name or Path(name).suffix not in {".toml", ".json"} or name.startswith("."):
@@ -208,16 +228,21 @@ class Designer:
         draft = self._draft
         if draft is None or not draft.seen or json.loads(to_json(draft.document)) != json.loads(to_json(document)):
             raise SurveyError("save the survey first; what is started is the file")
-        await self._stop({})
         preview = content.get("preview") is True
-        self._started = await asyncio.to_thread(lambda: Started(draft.path, preview=preview))
-        return await asyncio.to_thread(self._started.to_mapping)
+        async with self._starting:
+            await self._end()
+            self._started = started = await asyncio.to_thread(lambda: Started(draft.path, preview=preview))
+            return await asyncio.to_thread(lambda: started.links)
 
     async def _stop(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        async with self._starting:
+            await self._end()
+        return {}
+
+    async def _end(self) -> None:
         if self._started is not None:
             await asyncio.to_thread(self._started.stop)
         self._started = None
-        return {}
 
 
 def _with_policy(response: Response, policy: tuple[bytes, bytes]) -> Response:

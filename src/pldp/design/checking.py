@@ -31,6 +31,23 @@ class Trouble(NamedTuple):
         """Return plain data."""
         return {"where": list(self.where), "text": self.text}
 
+    def line(self, document: Mapping[str, Any]) -> str:
+        """Return one line that calls a question or a level by its name instead of its place.
+
+        >>> Trouble(("questions", 0, "values"), "fill this in").line({"questions": [{"name": "mode"}]})
+        'question mode.values: fill this in'
+        """
+        match self.where:
+            case ("questions", int(place), *rest):
+                question = document["questions"][place]
+                name = question.get("name") if isinstance(question, Mapping) else ""
+                keys = (f"question {name or place + 1}", *rest)
+            case ("levels", int(place), *rest):
+                keys = (f"level {list(document['levels'])[place] or place + 1}", *rest)
+            case _:
+                keys = self.where
+        return f"{'.'.join(map(str, keys))}: {self.text}" if keys else self.text
+
 
 def document_of(form: Mapping[str, Any]) -> tuple[dict[str, Any], list[Trouble]]:
     """Return the survey of a form, whose levels are a list of pairs, and what a table cannot hold.

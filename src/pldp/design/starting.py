@@ -1,7 +1,12 @@
-"""Start a saved survey: `pldp serve` on it in a process of its own, which ends with the page that started it."""
+"""Start a saved survey: `pldp serve` on it in a process of its own, which ends with the page that started it.
+
+It ends when its standard input does. The other end of that pipe is held by this process alone, so it also ends, with
+everything stored, when this process is killed.
+"""
 
 import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -22,7 +27,8 @@ class Started:
         words = ["serve", str(survey), *options]
         self.command = " ".join(["pldp", *(f'"{word}"' if " " in word else word for word in words)])
         self._process = subprocess.Popen(  # noqa: S603 - this program itself, with the file that was saved
-            [sys.executable, "-m", "pldp", *words, "--port", "0"],
+            [sys.executable, "-m", "pldp", *words, "--port", "0", "--until-input-ends"],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -40,12 +46,12 @@ class Started:
                 found[name] = address.strip()
             if "dashboard" in found:
                 return found
-        words = self._process.stderr.read() if self._process.stderr else ""
-        self._process.wait()
+        _, words = self._process.communicate()
         raise UsageError((words.strip().splitlines() or ["the collector did not start"])[-1].removeprefix("pldp: "))
 
-    def to_mapping(self) -> dict[str, Any]:
-        """Return where it is; the dashboard's address carries a token to read and run rounds."""
+    @cached_property
+    def links(self) -> dict[str, Any]:
+        """Where it is; the dashboard's address carries a token to read and run rounds, which is made once."""
         dashboard = self.addresses["dashboard"]
         if not self.preview:
             dashboard += f"#{_token(self.database)}"
@@ -64,14 +70,15 @@ class Started:
 
     def stop(self) -> None:
         """End it and wait; what it took is stored."""
-        if self.running:
-            self._process.terminate()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._process.wait()
 
 
 def _drain(stream: Any) -> None:
-    for _ in stream:
-        pass
+    with stream:
+        for _ in stream:
+            pass
 
 
 def _token(database: Path) -> str:

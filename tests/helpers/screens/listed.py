@@ -80,6 +80,8 @@ OTHERS = (
     Screen("reading", "The page that explains how to read results", "/reading"),
     Screen("new-empty", "An empty form", "new"),
     Screen("new-troubles", "Missing entries are marked at their fields", "new"),
+    Screen("new-draft", "A survey with missing entries is saved as a draft", "new"),
+    Screen("new-refused", "The page opens once, in one browser", "new"),
     Screen("new-form", "The questions on the left, and what a whole report can reveal on the right", "new"),
     Screen("new-errors", "The errors to expect, and a better design for the same total ε", "new"),
     Screen("new-started", "The survey is running with simulated people", "new"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -123,19 +124,28 @@ def scroll_to(page: Page, part: Locator) -> None:
 
 
 def new(page: Page, folder: Path) -> Iterator[str]:
-    """`pldp new`: an empty form, one with troubles, one that can be saved, and a survey that runs."""
+    """`pldp new`: an empty form, troubles, a draft, a second use of the file, a whole form, and a survey that runs."""
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     survey = text.split("```toml\n", 1)[1].split("```", 1)[0]
     (folder / "sleep.toml").write_text(survey, encoding="utf-8")
-    with designing(folder) as url:
-        page.goto(url)
-        page.locator("#pending").wait_for()
+    with designing(folder) as path:
+        copy = Path(shutil.copy(path, folder / "copy.html"))
+        page.goto(path.as_uri())
+        page.get_by_text("Add a question.").wait_for(timeout=PATIENT)
         yield "new-empty"
         page.get_by_role("button", name="Add: a number").click()
         page.get_by_text("Fill this in.").first.wait_for(timeout=PATIENT)
         yield "new-troubles"
-    with designing(folder, "sleep.toml", "--people", "5000") as url:
-        page.goto(url)
+        page.get_by_label("File name").fill("draft.toml")
+        page.locator("#save").click()
+        page.locator("#status.wrong").wait_for()
+        page.locator("#status").scroll_into_view_if_needed()
+        yield "new-draft"
+        page.goto(copy.as_uri())
+        page.get_by_role("heading", name="Not opened").wait_for()
+        yield "new-refused"
+    with designing(folder, "sleep.toml", "--people", "5000") as path:
+        page.goto(path.as_uri())
         page.locator("#errors table").wait_for(timeout=PATIENT)
         page.frame_locator("#seen").locator("#level-0-odds").wait_for()
         yield "new-form"

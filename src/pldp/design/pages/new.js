@@ -5,17 +5,25 @@ import { showLook, showPlan } from "./results.js";
 
 const ABOUT = ["title", "collector"];
 const LIMITS = ["total_epsilon", "hide_level", "repeat"];
+const NOT_YET = "this survey cannot be started yet:";
 const PAUSE = 250; // milliseconds without a key before the server is asked
 const LONGER = 700; // the same for what takes longer
 
+const KEY = { "pldp-key": localStorage.getItem("pldp-key") ?? "" };
+
+const load = async () => (await fetch("state", { headers: KEY })).json();
+
 const ask = async (what, content) => {
-	const answer = await fetch(what, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(content) })
+	const answer = await fetch(what, { method: "POST", headers: { ...KEY, "content-type": "application/json" }, body: JSON.stringify(content) })
 		.catch(() => null);
 	if (!answer?.ok) return { error: "pldp new does not answer; is it still running?" };
 	return answer.json();
 };
 
-const say = (line) => (byId("status").textContent = line);
+const say = (line, wrong = false) => {
+	byId("status").textContent = line;
+	byId("status").className = wrong ? "wrong" : "status";
+};
 const complain = (line) => {
 	byId("error").textContent = line ? `${line[0].toUpperCase()}${line.slice(1)}.` : "";
 	byId("error").hidden = !line;
@@ -33,14 +41,16 @@ const paused = (pause, work) => {
 };
 
 const start = async () => {
-	const state = await (await fetch("state")).json();
+	const state = await load();
 	let form = state.form;
+	let saved = ""; // the form as it is in the file
 	let shown = "";
 	const plain = new WeakSet(); // levels that the file gives as a number alone
 	const sent = () => ({
 		...form,
 		levels: form.levels.map((pair) => (plain.has(pair) && String(Object.keys(pair[1])) === "epsilon" ? [pair[0], pair[1].epsilon] : pair)),
 	});
+	const written = () => JSON.stringify(sent());
 	byId("people").value = String(state.people);
 
 	const showPreview = (hash) => {
@@ -50,7 +60,7 @@ const start = async () => {
 		indexedDB.deleteDatabase("pldp");
 		const frame = byId("seen");
 		frame.hidden = false;
-		frame.src = `preview/?${hash.slice(0, 8)}`;
+		frame.src = `${state.preview}?${hash.slice(0, 8)}`;
 	};
 
 	const check = paused(PAUSE, async (latest) => {
@@ -202,32 +212,41 @@ const start = async () => {
 	};
 
 	const save = async (overwrite) => {
+		const now = written();
 		const answer = await ask("save", { form: sent(), name: byId("name").value.trim(), overwrite });
 		byId("overwrite").hidden = !answer.changed;
-		if (answer.error) return say(`Not saved: ${answer.error}.`);
+		if (answer.error) return say(`Not saved: ${answer.error}.`, true);
+		saved = now;
 		showFile(answer.file, answer.kept);
-		say(`Saved ${answer.file}.`);
+		if (answer.draft) say(`Saved as a draft: ${NOT_YET} ${answer.draft}.`, true);
+		else say(`Saved ${answer.file}.`);
 	};
 	byId("save").addEventListener("click", () => save(false));
 	byId("overwrite").addEventListener("click", () => save(true));
 
+	const showStarted = (started) => {
+		byId("started").hidden = !started;
+		if (!started) return;
+		say(started.preview ? "Simulated people answer here; nothing is kept." : `The survey is open on this machine. Reports go to ${started.database}.`);
+		byId("survey-link").href = started.survey;
+		byId("dashboard-link").href = started.dashboard;
+		byId("started-words").textContent = "It runs until you stop it here or end pldp new.";
+		byId("command").textContent = started.command;
+	};
+
 	const begin = async (preview) => {
 		say("Starting …");
 		const answer = await ask("start", { form: sent(), preview });
-		if (answer.error) return say(`Not started: ${answer.error}.`);
-		say(preview ? "Simulated people answer here; nothing is kept." : `The survey is open on this machine. Reports go to ${answer.database}.`);
-		byId("survey-link").href = answer.survey;
-		byId("dashboard-link").href = answer.dashboard;
-		byId("started-words").textContent = "It runs until you stop it here or end pldp new.";
-		byId("command").textContent = answer.command;
-		byId("started").hidden = false;
+		showStarted(answer.error ? (await load()).started : answer);
+		if (answer.error) return say(`Not started: ${answer.error}.`, true);
 		byId("status").focus();
 	};
 	byId("try").addEventListener("click", () => begin(true));
 	byId("start").addEventListener("click", () => begin(false));
 	byId("stop").addEventListener("click", async () => {
-		await ask("stop", {});
-		byId("started").hidden = true;
+		const answer = await ask("stop", {});
+		if (answer.error) return say(`Not stopped: ${answer.error}.`, true);
+		showStarted(null);
 		say("Stopped.");
 	});
 	byId("form").addEventListener("submit", (event) => event.preventDefault());
@@ -235,6 +254,12 @@ const start = async () => {
 	showFile(state.file, state.kept);
 	build();
 	changed();
+	saved = written();
+	if (state.draft) say(`Draft: ${NOT_YET} ${state.draft}.`, true);
+	showStarted(state.started);
+	addEventListener("beforeunload", (event) => {
+		if (written() !== saved) event.preventDefault();
+	});
 };
 
 start().catch(() => complain("pldp new does not answer; is it still running?"));
