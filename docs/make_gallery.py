@@ -127,9 +127,10 @@ def collector_pages(visit: Visits, folder: Path) -> Iterator[tuple[Page, str]]:
 
 
 def filled(page: Page) -> FloatRect:
-    """Return what a page fills of the window, from the top."""
+    """Return what a page, or a dialog on it, fills of the window, from the top."""
     size = page.viewport_size or {"width": 0, "height": 0}
-    bottom = page.evaluate("Math.ceil(document.body.getBoundingClientRect().bottom) + 8")
+    parts = "[...document.querySelectorAll('body, dialog[open]')]"
+    bottom = page.evaluate(f"8 + Math.max(...{parts}.map((part) => Math.ceil(part.getBoundingClientRect().bottom)))")
     return {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], bottom)}
 
 

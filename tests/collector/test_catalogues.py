@@ -17,7 +17,7 @@ FOLDER = PAGES / "languages"
 CATALOGUES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
 DEVICE = dict(re.findall(r'^\t"([^"]+)": ["\'](.+)["\'],$', WORDS.read_text(encoding="utf-8"), re.MULTILINE))
 ENGLISH = {**CATALOGUES["en"], **{f"device.{key}": text for key, text in DEVICE.items()}}
-NAMES = {"muted small", "code receipt", "pldp receipts", "pldp queue", "pldp invitation", "pldp draft "}
+NAMES = {"muted small", "code receipt", "pldp receipts", "pldp queue", "pldp invitation"}
 """Texts of several words that nobody reads: classes and names of stores."""
 
 NAMED = re.compile(r"(?<![\w.])t\(\"([^\"]+)\"|data-(?:text|label)=\"([^\"]+)\"")

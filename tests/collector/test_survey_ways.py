@@ -1,4 +1,4 @@
-"""The ways through the survey page in a real browser: back and forth, reloading, what is left to spend, invitations."""
+"""The ways through the survey page in a real browser: back and forth, leaving, what is left to spend, invitations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Dialog, Locator, expect
 
-from helpers.browsers import Visit, Visits
+from helpers.browsers import SURVEY_SCRIPT, Visit, Visits
 from helpers.collector.servers import Server, running
 from pldp import audit
 from pldp.collector import Tokens
 from pldp.survey import loads
 
 PAGES = Path("src/pldp/collector/pages")
+TEXTS = json.loads((PAGES / "languages" / "en.json").read_text(encoding="utf-8"))
 TIGHT = """
 pldp = 1
 title = "little to spend"
@@ -90,8 +91,35 @@ def test_skipping_one_answer_opens_another_question(person: Visit, tight: Server
     assert not person.barriers()
 
 
-def test_answers_survive_going_back_and_reloading_and_nothing_else(person: Visit, tight: Server) -> None:
-    begin(person, tight, "strict")
+def nothing_stored(person: Visit) -> bool:
+    """Whether no storage that a page writes by itself has anything, and history no more than the step."""
+    stored = person.stored()
+    return not stored["session"] and not stored["local"] and stored["history"] in (None, {"step": "answering"})
+
+
+def leave(person: Visit, decide: str) -> None:
+    """Reload, and answer what the browser then asks."""
+    with person.page.expect_event("dialog") as asked:
+        person.page.evaluate("setTimeout(() => location.reload())")
+    assert asked.value.type == "beforeunload"
+    getattr(asked.value, decide)()
+
+
+def test_going_back_and_forth_keeps_answers_and_a_reload_asks_first_and_loses_them(
+    person: Visit, tight: Server
+) -> None:
+    begin(person, tight, "open")
+    group(person, "three").get_by_role("spinbutton").fill("7")
+    leave(person, "dismiss")
+    expect(group(person, "three").get_by_role("spinbutton")).to_have_value("7")
+    with person.page.expect_navigation():
+        leave(person, "accept")
+    expect(person.page.locator("#choosing")).to_be_visible()
+    expect(person.page.get_by_label("strict")).to_be_checked()
+    expect(person.page.locator("#answering")).to_be_hidden()
+    person.page.get_by_label("strict").check()
+    person.page.get_by_role("button", name="Show the questions").click()
+    expect(group(person, "three").get_by_role("spinbutton")).to_have_value("")
     group(person, "two").get_by_label("c").check()
     group(person, "three").get_by_role("spinbutton").fill("7")
     group(person, "four").get_by_label("y").check()
@@ -104,19 +132,52 @@ def test_answers_survive_going_back_and_reloading_and_nothing_else(person: Visit
         expect(person.page.locator("#answering")).to_be_hidden()
         person.page.go_forward()
         expect(person.page.locator("#answering")).to_be_visible()
-    person.page.reload()
-    expect(person.page.locator("#answering")).to_be_visible()
     expect(group(person, "two").get_by_label("c")).to_be_checked()
     expect(group(person, "three").get_by_role("spinbutton")).to_have_value("7")
     expect(group(person, "four").get_by_label("y")).to_be_checked()
-    assert person.stored()["session"]
+    assert nothing_stored(person)
     person.page.get_by_role("button", name="Show me what will be sent").click()
     expect(person.page.locator("#preview")).to_be_visible()
-    assert person.stored()["session"] == {}
+    assert person.page.locator("#choosing input, #answering input, #answering select").count() == 0
+    assert nothing_stored(person)
     person.page.go_back()
     expect(person.page.locator("#status")).to_contain_text("Not sent. The report stays on this device.")
     expect(person.page.locator("#said")).to_contain_text("It was not sent.")
     assert not person.complaints
+
+
+def test_leaving_asks_only_while_there_are_answers_that_are_not_drawn(person: Visit, tight: Server) -> None:
+    asked: list[str] = []
+
+    def note(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    person.page.on("dialog", note)
+    begin(person, tight, "strict")
+    person.page.reload()
+    assert asked == []  # a level is chosen, nothing is answered
+    begin(person, tight, "strict")
+    group(person, "one").get_by_label("no").check()
+    person.page.reload()
+    assert asked == ["beforeunload"]
+    begin(person, tight, "strict")
+    group(person, "one").get_by_label("no").check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#preview")).to_be_visible()
+    person.page.reload()
+    assert asked == ["beforeunload"]
+    person.page.remove_listener("dialog", note)
+
+
+def test_another_limit_keeps_the_answers_that_it_still_allows(person: Visit, tight: Server) -> None:
+    begin(person, tight, "open")
+    group(person, "one").get_by_label("no").check()
+    person.page.get_by_label("My own limit").fill("19")
+    person.page.get_by_role("button", name="Set limit").click()
+    expect(person.page.locator("#status")).to_have_text("Your limit is set.")
+    expect(group(person, "one").get_by_label("no")).to_be_checked()
+    expect(group(person, "two")).to_have_js_property("disabled", value=True)
 
 
 def test_another_level_keeps_no_answers_and_forgetting_forgets(person: Visit, tight: Server) -> None:
@@ -124,7 +185,7 @@ def test_another_level_keeps_no_answers_and_forgetting_forgets(person: Visit, ti
     group(person, "one").get_by_label("no").check()
     person.page.get_by_role("button", name="Forget my answers").click()
     expect(person.page.locator("#status")).to_have_text("Your answers are forgotten. Nothing was sent.")
-    assert person.stored()["session"] == {}
+    assert nothing_stored(person)
     person.page.get_by_role("button", name="Show the questions").click()
     expect(group(person, "one").get_by_label("no")).not_to_be_checked()
 
@@ -164,6 +225,91 @@ def test_an_invitation_is_checked_before_anything_is_asked(visit: Visits, tmp_pa
         invited.page.reload()
         expect(invited.page.locator("#uninvited")).to_have_text("Your invitation allows no further report.")
         expect(invited.page.locator("#choosing")).to_be_hidden()
+
+
+@pytest.fixture(scope="module")
+def inviting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, list[str]]]:
+    """A collector for two people, and their tokens."""
+    with running(tmp_path_factory.mktemp("inviting"), "--uploads", "ledger") as server:
+        yield server, list(Tokens(server.database).enrol(["anna", "ben"], 8_000_000))
+
+
+def follow(person: Visit, server: Server, token: str) -> None:
+    """Open the link of an invitation."""
+    person.page.goto("about:blank")  # only another page than before reads what stands behind #
+    person.page.goto(f"{server.url}/#{token}")
+    expect(person.page).to_have_url(f"{server.url}/")
+    assert person.page.evaluate("history.state") is None
+
+
+def invitation_of(person: Visit) -> str:
+    """The token that the browser has, once the page has started."""
+    expect(person.page.locator("#about")).to_be_visible()
+    contents = [each for database in person.stored()["databases"] for entries in database for each in entries]
+    (token,) = [each["token"] for each in contents if "pldp_invitation" in each]
+    return str(token)
+
+
+def test_a_link_that_the_collector_refuses_does_not_replace_an_invitation(
+    person: Visit, inviting: tuple[Server, list[str]]
+) -> None:
+    server, (own, _) = inviting
+    follow(person, server, own)
+    assert invitation_of(person) == own
+    follow(person, server, "x" * 43)
+    expect(person.page.locator("#status")).to_have_text(TEXTS["invitation.not replaced"])
+    assert invitation_of(person) == own
+    expect(person.page.get_by_label("strict")).to_be_visible()  # whoever was invited still is
+    person.page.reload()
+    assert invitation_of(person) == own
+
+
+def test_a_link_that_cannot_be_checked_does_not_replace_an_invitation(
+    person: Visit, inviting: tuple[Server, list[str]]
+) -> None:
+    server, (own, other) = inviting
+    follow(person, server, own)
+    assert invitation_of(person) == own
+    for answer in (lambda route: route.abort(), lambda route: route.fulfill(status=503)):
+        person.page.route("**/v1/ledger", answer)
+        follow(person, server, other)
+        expect(person.page.locator("#status")).to_have_text(TEXTS["invitation.unchecked"])
+        assert invitation_of(person) == own
+        person.page.unroute("**/v1/ledger")
+
+
+def test_a_person_decides_whether_another_valid_invitation_replaces_theirs(
+    person: Visit, inviting: tuple[Server, list[str]]
+) -> None:
+    server, (own, other) = inviting
+    follow(person, server, own)
+    assert invitation_of(person) == own
+    dialog = person.page.get_by_role("dialog", name=TEXTS["invitation.title"])
+    for decide, expected in (("Escape", own), ("Enter", own), ("click", other)):
+        follow(person, server, other)
+        expect(dialog).to_be_visible()
+        expect(dialog.get_by_role("button", name=TEXTS["invitation.no"])).to_be_focused()
+        assert not person.barriers()
+        if decide == "click":
+            dialog.get_by_role("button", name=TEXTS["invitation.yes"]).click()
+        else:
+            person.page.keyboard.press(decide)
+        expect(dialog).to_be_hidden()
+        assert invitation_of(person) == expected
+    follow(person, server, other)
+    assert invitation_of(person) == other
+    expect(dialog).to_be_hidden()  # the same link asks nothing
+
+
+def test_a_page_that_does_not_check_invitations_is_caught(person: Visit, inviting: tuple[Server, list[str]]) -> None:
+    """As it was: what the two tests above look at is then another token."""
+    server, (own, _) = inviting
+    person.alter(SURVEY_SCRIPT, ("linked && !content.token && keep(content)", "linked && keep(content)"))
+    follow(person, server, own)
+    assert invitation_of(person) == own
+    follow(person, server, "x" * 43)
+    assert invitation_of(person) == "x" * 43
+    expect(person.page.locator("#choosing")).to_be_hidden()
 
 
 @pytest.mark.parametrize("language", ["en", "de"] if LONG else ["de"])

@@ -89,7 +89,6 @@ def test_the_whole_way(visit: Visits, server: Server, width: int, scheme: str, l
     page.go_back()
     expect(page.locator("#choosing")).to_be_visible()
     page.go_forward()
-    page.reload()
     expect(page.get_by_label(person.shown("questions", "ills", "values", "none of these"))).to_be_checked()
     person.press("answer.done")
     expect(page.locator("#preview")).to_be_visible()
@@ -215,12 +214,33 @@ def test_another_language_is_one_choice_away_and_loses_no_answer(visit: Visits, 
     person = Person(visit, 390, "light", "en")
     page = person.page
     page.goto(f"{server.url}/?lang=de")
-    page.get_by_role("button", name="Zu den Fragen").click()
+    page.get_by_label("offen").check()
+    page.get_by_label("Sprache").select_option("English")
+    expect(page.get_by_label("open")).to_be_checked()
+    person.look("8-levels", like="levels")
+    page.get_by_role("button", name="Show the questions").click()
+    page.get_by_label("Language").select_option("Deutsch")
     page.get_by_label("Fahrrad").check()
+    page.get_by_label("eine Erkältung").check()
+    page.get_by_role("spinbutton").fill("30")
     page.get_by_label("Sprache").select_option("English")
     expect(page.locator("html")).to_have_attribute("lang", "en")
-    expect(page.get_by_label("bike")).to_be_checked()
+    expect(page.get_by_label("Language")).to_be_focused()
+    for label in ("bike", "a cold"):
+        expect(page.get_by_label(label)).to_be_checked()
+    expect(page.get_by_role("spinbutton")).to_have_value("30")
+    expect(page.locator("#chosen")).to_have_text("Level “open”.")
+    person.look("8-questions", like="questions")
     assert page.url.endswith("?lang=en")
+    assert [url for _, url, _ in person.visit.requests].count(f"{server.url}/?lang=de") == 1  # the page is loaded once
+    assert not [url for _, url, _ in person.visit.requests if url.endswith("?lang=en")]
+    page.get_by_role("button", name="Show me what will be sent").click()
+    page.get_by_role("button", name="Send this report").click()
+    expect(page.locator("#status")).to_contain_text("Sent.")
+    page.get_by_label("Language").select_option("Deutsch")
+    expect(page.locator("#receipts")).to_contain_text("gesendet")
+    person.language = "de"
+    person.look("8-sent", like="sent")
 
 
 def backwards(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -52,6 +52,12 @@ FLAGS = (
 )
 SURVEY_SCRIPT = "/pages/bundle/survey/survey.js"
 """The modules of the survey page as one script."""
+
+LIE = """() => {
+    const real = crypto.getRandomValues.bind(crypto);
+    crypto.getRandomValues = (bytes) => (bytes.length % 7 === 0 ? bytes.fill(255) : real(bytes));
+}"""
+"""Random bytes that are all ones leave the true answer out of a report: one that has it is a leak."""
 
 PATIENCE = 20_000
 """Milliseconds for anything that a page should do."""
@@ -156,9 +162,9 @@ def axe_script() -> str:
     return str(Axe().axe_script)
 
 
-def find_browser() -> str:
-    """Return the path of a Chromium; without one, tests fail where everything is tested, and are skipped elsewhere."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+def find_browser(names: Sequence[str] = NAMES) -> str:
+    """Return the path of the first Chromium; without one, tests fail where everything is tested, or are skipped."""
+    found = next(filter(None, map(shutil.which, names)), None)
     if found is not None:
         return found
     reason = "pages are tested in Chromium, which is not installed here (for example: apt-get install chromium)"

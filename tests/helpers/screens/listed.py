@@ -39,6 +39,7 @@ SURVEY = (
     Screen("uninvited", "This survey is only for people with an invitation", shows=("uninvited",)),
     Screen("refused", "The invitation is invalid or has expired", shows=("uninvited",)),
     Screen("used", "The invitation has been used up", shows=("uninvited",)),
+    Screen("replacing", "A link with another valid invitation asks before it replaces the first", shows=("replacing",)),
     Screen("spent", "The person has spent all the ε that their own limit allows", shows=("spent-out",)),
     Screen(
         "terms",

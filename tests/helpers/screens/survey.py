@@ -74,6 +74,11 @@ def be_barred(page: Page, url: str) -> Iterator[str]:
         page.locator("#about").wait_for()
         page.locator("#uninvited").wait_for()
         yield name
+    page.goto("about:blank")
+    page.goto(url + INVITED.replace("x", "y"))
+    page.locator("#replacing").wait_for()
+    yield "replacing"
+    page.keyboard.press("Escape")
     told.clear()
     told.update(retain_days=30)
     page.route(

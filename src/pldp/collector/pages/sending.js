@@ -2,7 +2,7 @@
 import { PldpError } from "./device/index.js";
 import { byId, make, refill } from "./dom.js";
 import { openReports } from "./reports.js";
-import { announce, failed, on, say, show } from "./status.js";
+import { announce, confirmed, failed, on, say, show } from "./status.js";
 import { passageOf, questionText, t } from "./words.js";
 
 const REFUSALS = ["bad_token", "preview", "closed_round", "closed_survey", "over_budget"];
@@ -21,15 +21,6 @@ const receiptOf = (survey, { day, questions, state, receipt, code }, takeBack) =
 	return make("li", {}, line,
 		make("p", { className: "code receipt" }, receipt), make("div", { className: "buttons" }, copy, erase));
 };
-
-/** Ask whether a report is really to be erased. */
-const confirmed = () =>
-	new Promise((decide) => {
-		const dialog = byId("confirming");
-		dialog.returnValue = "no";
-		dialog.addEventListener("close", () => decide(dialog.returnValue === "yes"), { once: true });
-		dialog.showModal();
-	});
 
 /** The name of a question that the report of this receipt answers, if it still answers any. */
 const answeredBy = async (device, receipt) => {
@@ -53,7 +44,7 @@ export const openSending = async (survey, device, collector, update, restart) =>
 	};
 
 	const takeBack = async (receipt) => {
-		if (!(await confirmed())) return;
+		if (!(await confirmed("confirming"))) return;
 		const entry = reports.all().find((each) => each.receipt === receipt);
 		if (entry?.state === "waiting") throw new PldpError(t("withdraw.waits"));
 		const name = await answeredBy(device, receipt);

@@ -15,6 +15,15 @@ export const announce = (line) => {
 	byId("status").focus();
 };
 
+/** Ask in the dialog with this id; closing it without a button is a no. */
+export const confirmed = (id) =>
+	new Promise((decide) => {
+		const dialog = byId(id);
+		dialog.returnValue = "no";
+		dialog.addEventListener("close", () => decide(dialog.returnValue === "yes"), { once: true });
+		dialog.showModal();
+	});
+
 /** Errors of the device have names; what the page refuses itself is in its own words already. */
 const lineOf = (error) => {
 	if (!(error instanceof PldpError)) return t("error.mistake", { name: error?.name });

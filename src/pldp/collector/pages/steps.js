@@ -1,7 +1,7 @@
 /** Choose a level, answer, look at the report. The way back is open until the report is drawn. */
 import { PldpError } from "./device/index.js";
 import { byId, make } from "./dom.js";
-import { openDraft } from "./draft.js";
+import { fill, valuesOf } from "./draft.js";
 import { answerInWords, questionFields } from "./form.js";
 import { roomOf, showLedger } from "./ledger.js";
 import { openLevels, showLevels, sum, toldBy } from "./levels.js";
@@ -57,7 +57,6 @@ const showReport = (survey, report, cost) => {
 
 /** Return what begins anew with the questions that can still be answered. */
 export const openSteps = (survey, device, sending, changed) => {
-	const draft = openDraft(survey.hash);
 	let [levels, chosen, fields, report, room] = [[], null, [], null, 0];
 	const form = byId("answering");
 	const settled = () => settle(fields, room);
@@ -75,17 +74,17 @@ export const openSteps = (survey, device, sending, changed) => {
 		showStep("answering");
 	};
 
-	/** Nothing is asked until the page begins anew. */
-	const finish = () => {
-		[report, chosen, levels] = [null, null, []];
-		showStep(null);
+	/** Leave nothing of the answers and their level on the page. */
+	const forget = () => {
+		[chosen, fields] = [null, []];
+		byId("questions").replaceChildren();
+		byId("chosen").textContent = "";
 	};
 
-	const startAgain = () => {
-		draft.forget();
-		form.reset();
-		[chosen, fields] = [null, []];
-		showStep(levels.length ? "choosing" : null);
+	/** Nothing is asked until the page begins anew. */
+	const finish = () => {
+		[report, levels] = [null, []];
+		showStep(null);
 	};
 
 	on(byId("choosing"), "submit", async ({ target }) => {
@@ -94,15 +93,20 @@ export const openSteps = (survey, device, sending, changed) => {
 		if (history.state?.step !== "answering") history.pushState({ step: "answering" }, "");
 	});
 
-	form.addEventListener("change", () => {
-		settled();
-		draft.keep(chosen, namesAt(chosen), form);
-	});
+	form.addEventListener("change", settled);
 	form.addEventListener("input", settled);
+
+	// Answers that are not drawn yet are nowhere else; the words of the question are the browser's.
+	addEventListener("beforeunload", (event) => {
+		if (!fields.some(({ read }) => read() !== undefined)) return;
+		event.preventDefault();
+		event.returnValue = true;
+	});
 
 	on(byId("back"), "click", () => history.back());
 	on(byId("forget"), "click", () => {
-		startAgain();
+		forget();
+		showStep("choosing");
 		announce(t("answer.forgotten"));
 	});
 
@@ -116,11 +120,11 @@ export const openSteps = (survey, device, sending, changed) => {
 		const answered = fields.map((field) => ({ ...field, value: field.read() })).filter(({ value }) => value !== undefined);
 		if (!answered.length) throw new PldpError(t("answer.none"));
 		const before = device.ledger().total;
-		draft.forget();
 		report = await device.answerAll(
 			new Map(answered.map(({ question, value }) => [question.name, value])),
 			new Map(answered.map(({ question, level }) => [question.name, level.name])));
-		form.reset();
+		forget();
+		byId("levels").replaceChildren();
 		showReport(survey, report, device.ledger().total - before);
 		showLedger(survey, device);
 		showStep("preview");
@@ -141,17 +145,19 @@ export const openSteps = (survey, device, sending, changed) => {
 
 	return async (questions) => {
 		room = roomOf(survey, device);
-		levels = await openLevels(survey, device, questions, room);
-		[report, chosen, fields] = [null, null, []];
+		const open = await openLevels(survey, device, questions, room);
+		const ticked = new FormData(byId("choosing")).get("level");
+		const draft = chosen && { level: chosen, names: JSON.stringify(namesAt(chosen)), values: valuesOf(form) };
+		[levels, report] = [open, null];
+		forget();
 		showLevels(byId("levels"), survey, levels, room, device.ledger().cap);
+		for (const each of byId("choosing").elements) if (each.value === ticked) each.checked = true;
 		show("spent-out", questions.length > 0 && !levels.length);
 		for (const step of STEPS) show(step, step === "choosing" && levels.length > 0);
 		show("opening", levels.length > 0);
-		const kept = draft.kept(namesAt);
-		if (!kept) return;
-		await ask(kept.level);
-		byId("levels").querySelector(`[value="${CSS.escape(kept.level)}"]`).checked = true;
-		draft.fill(form, kept.fields);
+		if (!draft || JSON.stringify(namesAt(draft.level)) !== draft.names) return;
+		await ask(draft.level);
+		fill(form, draft.values);
 		settled();
 		if (history.state?.step !== "answering") showStep("choosing");
 	};

@@ -58,25 +58,27 @@ const SHORT = 280; // characters of an introduction that stands open above the f
 
 const showPassages = (survey) => {
 	const introduction = passageOf(survey, "introduction");
-	byId(introduction.length > SHORT ? "introduction-long" : "introduction").append(...passage(introduction));
+	byId(introduction.length > SHORT ? "introduction-long" : "introduction").replaceChildren(...passage(introduction));
 	show("introduction", Boolean(introduction) && introduction.length <= SHORT);
 	show("introduction-details", introduction.length > SHORT);
-	for (const name of ["notice", "contact", "thanks"]) byId(`${name}-text`).append(...passage(passageOf(survey, name)));
+	for (const name of ["notice", "contact", "thanks"]) byId(`${name}-text`).replaceChildren(...passage(passageOf(survey, name)));
 	for (const name of ["notice", "contact"]) show(name, Boolean(passageOf(survey, name)));
 };
 
-/** Another language begins the page anew: answers that are not drawn yet are kept in the tab. */
-const showLanguages = ({ language, offered }) => {
+/** Another language changes the words in place: loading the page again would lose answers that are not drawn yet. */
+const showLanguages = ({ language, offered }, present) => {
 	const list = byId("language");
 	list.replaceChildren(...offered.map((each) => Object.assign(new Option(nameOf(each), each, each === language, each === language), { lang: each })));
-	list.addEventListener("change", () => {
+	let turn = Promise.resolve();
+	on(list, "change", () => {
 		history.replaceState(history.state, "", `?lang=${list.value}`);
-		location.reload();
+		turn = turn.then(present, present);
+		return turn.then(() => list.focus());
 	});
 	show("language", offered.length > 1);
 };
 
-const introduce = (survey) => {
+const introduce = (survey, { ended = false, retain_days: days }) => {
 	document.title = titleOf(survey);
 	byId("title").textContent = titleOf(survey);
 	const facts = [survey.collector && t("page.by", { collector: collectorOf(survey) }), survey.closes && t("page.open until", { day: day(survey.closes) })];
@@ -87,6 +89,9 @@ const introduce = (survey) => {
 	if (survey.shuffle) byId("mixing").textContent = explainShuffle(survey.shuffle, deviceWords());
 	show("mixing", Boolean(survey.shuffle));
 	showPassages(survey);
+	if (ended) byId("closed").textContent = t("closed.survey", { day: day(survey.closes) });
+	if (days) byId("retention").textContent = t("page.retention", { days });
+	show("retention", Boolean(days));
 	byId("signature").textContent = aboutSignature(survey.signer);
 	byId("hash").textContent = survey.hash;
 };
@@ -96,7 +101,8 @@ const start = async () => {
 	const { round, preview = false, invitation = false, ended = false } = state;
 	const open = state.open && !ended;
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
-	showLanguages(await openWords(survey));
+	const languages = await openWords(survey);
+	introduce(survey, state);
 	const device = await openDevice(survey, { store: databaseStore("pldp"), round });
 	/** Show what was spent and answered. */
 	const update = async () => {
@@ -123,12 +129,14 @@ const start = async () => {
 		await restart();
 		announce(t(device.ledger().cap > before ? "ledger.higher" : "ledger.lower"));
 	});
-	introduce(survey);
 	await restart();
-	if (ended) byId("closed").textContent = t("closed.survey", { day: day(survey.closes) });
+	showLanguages(languages, async () => {
+		await openWords(survey);
+		introduce(survey, state);
+		await restart();
+		sending.flush();
+	});
 	show("closed", !open);
-	if (state.retain_days) byId("retention").textContent = t("page.retention", { days: state.retain_days });
-	show("retention", Boolean(state.retain_days));
 	show("simulated", preview);
 	for (const id of ["reports", "ledger", "about"]) show(id);
 	openSharing(document.baseURI);

@@ -41,9 +41,10 @@ const write = () => {
 export const openWords = async (read = null) => {
 	survey = read;
 	const offered = read ? [read.language, ...read.languages] : CATALOGUES;
-	shown = match(wanted(), offered) ?? offered[0];
-	const catalogue = match([shown], CATALOGUES) ?? CATALOGUES[0];
+	const language = match(wanted(), offered) ?? offered[0];
+	const catalogue = match([language], CATALOGUES) ?? CATALOGUES[0];
 	if (catalogue !== page || !texts["page.title"]) [texts, page] = [await load(catalogue), catalogue];
+	shown = language;
 	write();
 	return { language: shown, offered };
 };

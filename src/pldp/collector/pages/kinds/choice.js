@@ -15,7 +15,7 @@ export const fields = (id, question, options) => {
 		return [choices, () => values[choices.map((field) => field.firstChild).find(({ checked }) => checked)?.value || NaN]];
 	}
 	const entries = options.map((label) => new Option(labelOf(question, label), question.places.get(label)));
-	const list = make("select", { id, name: id, required }, new Option(required ? "" : t("answer.skip"), ""), ...entries);
+	const list = make("select", { id, name: id, required, autocomplete: "off" }, new Option(required ? "" : t("answer.skip"), ""), ...entries);
 	list.ariaLabel = t("answer.choose");
 	return [[list], () => values[list.value || NaN]];
 };
