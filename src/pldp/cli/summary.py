@@ -1,11 +1,20 @@
 """What a survey reveals, costs and is worth, for people who read a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from pldp.cli.output import PLAIN, make_table
+from pldp.design import proofs
+
+
+def proof_lines(reveals: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which answers a report can prove, one line for each, with the chances at all levels."""
+    return [
+        f"{question}: an answer {label!r} can be proved: of 100 reports of people who give it, {chances} do."
+        for question, label, chances in proofs(reveals)
+    ]
 
 
 def show_summary(console: Console, found: Mapping[str, Any]) -> None:
@@ -15,24 +24,16 @@ def show_summary(console: Console, found: Mapping[str, Any]) -> None:
         console.print(f"Warning: {line}.", style="bold red", markup=False)
     for line in found["remarks"]:
         console.print(f"{line}.", markup=False)
-    heads = ("level", "answers", "ε revealed", "at most so sure", "cost ε", "can be proved")
-    rows = [
-        (
-            each["level"],
-            str(each["answers"]),
-            each["epsilon"],
-            each["sure"],
-            each["cost"],
-            ", ".join(each["proved"]) or "–",
-        )
-        for each in found["reveals"]
-    ]
-    console.print(make_table(heads, rows, range(1, 5), title="what a whole report can reveal", **PLAIN))
+    for line in proof_lines(found["reveals"]):
+        console.print(line, style="bold", markup=False)
+    heads = ("level", "answers", "ε of a whole report", "at most so sure")
+    rows = [(each["level"], str(each["answers"]), each["epsilon"], each["sure"]) for each in found["reveals"]]
+    console.print(make_table(heads, rows, range(1, 4), title="what a whole report can reveal", **PLAIN))
     cost = found["cost"]
     total = "" if cost["total"] is None else f"; one person can spend ε = {cost['total']} in all"
     console.print(f"The dearest report costs ε = {cost['dearest_report']}{total}. Asked again: {cost['repeat']}.")
-    if found["level_leak"] is not None:
-        console.print(f"Reports hide the level; a report tells at most ε = {found['level_leak']} about it.")
+    if found["level"] is not None:
+        console.print(f"Reports hide the level; a report tells at most ε = {found['level']['epsilon']} about it.")
     if found["no_plan"]:
         console.print(f"No plan: {found['no_plan']}.", markup=False)
         return

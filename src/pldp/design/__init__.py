@@ -23,12 +23,12 @@ if TYPE_CHECKING:
         question_fields,
         survey_fields,
     )  # fmt: skip
-    from pldp.design.summary import change_design, look, summarise
+    from pldp.design.summary import change_design, look, proofs, summarise
 
 __all__ = [
     "DECIMAL", "GROUP", "INTEGER", "KIND_WORDS", "LINE", "LINES", "ONE_OF", "PASSAGE", "SWITCH", "ChangedError",
-    "Designer", "Draft", "Field", "Trouble", "change_design", "check_document", "kept_keys", "look", "question_fields",
-    "summarise", "survey_fields",
+    "Designer", "Draft", "Field", "Trouble", "change_design", "check_document", "kept_keys", "look", "proofs",
+    "question_fields", "summarise", "survey_fields",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -52,6 +52,6 @@ __getattr__, __dir__ = lazy_exports(
             "question_fields",
             "survey_fields",
         ),
-        "pldp.design.summary": ("change_design", "look", "summarise"),
+        "pldp.design.summary": ("change_design", "look", "proofs", "summarise"),
     },
 )

@@ -1,24 +1,26 @@
 """What a survey will reveal, cost and be worth, as plain data for a page, a terminal and scripts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pldp.auditing import Audit, audit
+from pldp.auditing import audit
+from pldp.device.wording import of_hundred
 from pldp.epsilon import MICRO
 from pldp.errors import PldpError
-from pldp.mechanisms import epsilon_text
+from pldp.mechanisms import Micro, epsilon_text
 from pldp.planning import Design, Plan, plan
 from pldp.survey import (
-    Question,
+    LEVEL_CAP,
     Survey,
-    charge,
+    affordable_reports,
     dead_ends,
     dearest_report,
     language_warnings,
     leak_warnings,
     name_warnings,
     repeat_mapping,
+    report_epsilon,
     share_of,
 )
 
@@ -46,7 +48,7 @@ def look(survey: Survey) -> dict[str, Any]:
     return {
         "title": survey.title,
         "hash": survey.hash,
-        "reveals": [_reveals(survey, found, level.name, level.text) for level in survey.levels],
+        "reveals": [_reveals(survey, level.name, level.text) for level in survey.levels],
         "promises": [
             {"question": row.question, "level": row.level, "exact": row.exact, "verdict": row.verdict}
             for row in found.rows
@@ -59,42 +61,44 @@ def look(survey: Survey) -> dict[str, Any]:
             "questions": len(survey.questions),
             "repeat": repeat_mapping(survey)["words"],
         },
-        "level_leak": None if leak is None else epsilon_text(leak),
+        "level": None if leak is None else _about_level(survey, leak),
         "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey), *language_warnings(survey)],
         "remarks": list(survey.remarks),
     }
 
 
-def _reveals(survey: Survey, found: Audit, level: str, text: str) -> dict[str, Any]:
+def _about_level(survey: Survey, leak: Micro) -> dict[str, Any]:
+    """Say what a report tells about a hidden level, and how many reports a device sends before it stops."""
+    reports, signed = affordable_reports(survey), bool(survey.signer)
+    return {"epsilon": epsilon_text(leak), "cap": epsilon_text(LEVEL_CAP), "reports": reports, "signed": signed}
+
+
+def _reveals(survey: Survey, level: str, text: str) -> dict[str, Any]:
     """Say what a whole report tells about a person who chooses one level and answers all that they can."""
-    answers = [(question, own) for question in survey.questions if (own := _level_for(survey, question, level))]
-    exact = {(row.question, row.level): row.details.get("plain") for row in found.rows if row.rounds == 1}
-    told = [exact[question.name, own] for question, own in answers]
-    finite = sorted((float(each) for each in told if isinstance(each, int | float)), reverse=True)
-    total = math.inf if survey.total_micro_epsilon is None else survey.total_micro_epsilon / MICRO
-    epsilon = min(math.fsum(finite[: survey.ask]), total)
-    costs = sorted((_charge(survey, question, own) for question, own in answers), reverse=True)
+    places = [(question, survey.level_for(question, level)) for question in survey.questions]
+    answers = [(question, place) for question, place in places if place is not None]
+    micro = report_epsilon(survey, level)
     return {
         "level": level,
         "text": text,
         "answers": min(len(answers), survey.ask or len(answers)),
-        "epsilon": epsilon_text(round(epsilon * MICRO)),
-        "sure": percent(1 / (1 + math.exp(-epsilon))),
-        "proved": [question.name for (question, _), each in zip(answers, told, strict=True) if each == "infinite"],
-        "cost": epsilon_text(min(sum(costs[: survey.ask]), survey.total_micro_epsilon or 10**12)),
+        "epsilon": epsilon_text(micro),
+        "sure": percent(1 / (1 + math.exp(-micro / MICRO))),
+        "proved": [
+            {"question": question.name, "label": label, "of_hundred": of_hundred(chance)}
+            for question, place in answers
+            for label, chance in question.provable(place)
+        ],
     }
 
 
-def _level_for(survey: Survey, question: Question, chosen: str) -> str | None:
-    """Return the question's level for a chosen one: the same, or the loosest that is stricter."""
-    names = [level.name for level in survey.levels]
-    allowed = [name for name in names[: names.index(chosen) + 1] if name in question.level_index]
-    return allowed[-1] if allowed else None
-
-
-def _charge(survey: Survey, question: Question, level: str) -> int:
-    place = len(question.levels) - 1 if survey.level_channel is not None else question.level_index[level]
-    return charge(survey.repeat, question, place, 0)
+def proofs(reveals: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return question and label of each answer that a report can prove, and of 100 reports how many do at each level."""
+    chances: dict[tuple[str, str], list[str]] = {}
+    for level in reveals:
+        for each in level["proved"]:
+            chances.setdefault((each["question"], each["label"]), []).append(f"{each['of_hundred']} ({level['level']})")
+    return [(*key, ", ".join(known)) for key, known in chances.items()]
 
 
 def percent(share: float) -> str:

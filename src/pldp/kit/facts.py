@@ -32,6 +32,7 @@ class Facts:
     dearest: str
     rule: str
     cap: str
+    level: Mapping[str, Any] | None  # what reports tell about a hidden level
 
     @classmethod
     def of(cls, survey: Survey, audit: Audit, about: About = NOTHING) -> "Facts":
@@ -51,4 +52,5 @@ class Facts:
             found["cost"]["dearest_report"],
             repeat_mapping(survey)["rule"],
             epsilon_text(LIFETIME_CAP),
+            found["level"],
         )

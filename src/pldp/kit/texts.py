@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from pldp.design import proofs
 from pldp.kit.facts import Facts
 from pldp.show import Table, bullets, page, paragraph, table
 
@@ -41,13 +42,11 @@ LANGUAGES: Final = tuple(map(Language.load, ("en", "de")))
 def notice_page(facts: Facts, language: Language) -> str:
     """Return the privacy notice for people who take part."""
     say = _sayer(facts, language)
-    proved = sorted({name for each in facts.reveals for name in each["proved"]})
     levels = [say("level", **{**each, "sure": _sure(each["sure"], language)}).strip() for each in facts.reveals]
     body = (
         *_part(say("who"), paragraph(say("who_text"))),
-        *_part(say("what"), paragraph(say("what_text")), bullets(levels)),
-        *([paragraph(say("proved", names=", ".join(proved)), "warning")] if proved else []),
-        paragraph(say("shown" if facts.survey.level_channel is None else "hidden")),
+        *_part(say("what"), paragraph(say("what_text")), *_proofs(facts, say), bullets(levels)),
+        paragraph(_about_level(facts, say)),
         paragraph(say("spend_cap" if facts.survey.total_micro_epsilon is None else "spend")),
         paragraph(language.rules[facts.rule]),
         *_part(say("kept"), bullets(language.words["kept_list"])),
@@ -61,11 +60,13 @@ def annex_page(facts: Facts, language: Language) -> str:
     """Return the annex for people who judge the collection: every exact number, the certificate, the limits."""
     say = _sayer(facts, language)
     promises = Table(say("table"), tuple(language.words["heads"]), list(facts.promises), left=2)
-    whole = [(each["level"], each["epsilon"], _sure(each["sure"], language), each["cost"]) for each in facts.reveals]
+    whole = [(each["level"], each["epsilon"], _sure(each["sure"], language)) for each in facts.reveals]
     signer = facts.survey.signer
     body = (
         *_part(say("measure"), paragraph(say("measure_text"))),
         table(promises),
+        *_proofs(facts, say),
+        paragraph(_about_level(facts, say)),
         table(Table(say("whole"), tuple(language.words["whole_heads"]), whole)),
         paragraph(say("spend_cap" if facts.survey.total_micro_epsilon is None else "spend")),
         *_part(say("again"), paragraph(language.rules[facts.rule])),
@@ -74,6 +75,22 @@ def annex_page(facts: Facts, language: Language) -> str:
         *_part(say("limits"), bullets(language.words["limits_list"])),
     )
     return _page(say("annex"), body, language)
+
+
+def _proofs(facts: Facts, say: Callable[..., str]) -> list[str]:
+    """Say first, in bold, which answers a report can prove."""
+    lines = (
+        say("proved", question=question, label=label, chances=known) for question, label, known in proofs(facts.reveals)
+    )
+    return [f'<p class="warning"><strong>{escape(line)}</strong></p>' for line in lines]
+
+
+def _about_level(facts: Facts, say: Callable[..., str]) -> str:
+    """Say whether reports show the level, or what they tell about it."""
+    if facts.level is None:
+        return say("shown")
+    editions = say("editions_signed" if facts.survey.signer else "editions_unsigned")
+    return say("hidden", level_epsilon=facts.level["epsilon"], level_cap=facts.level["cap"], editions=editions)
 
 
 def open_points(markup: str) -> list[str]:

@@ -23,6 +23,7 @@ from pldp.survey.repeat import (
     hidden_prices,
     prices,
     repeat_mapping,
+    report_epsilon,
 )
 from pldp.survey.signature import Signature, make_key, sign, verify
 
@@ -31,5 +32,5 @@ __all__ = [
     "Price", "Question", "Share", "Signature", "Survey", "add_pairs", "affordable_reports", "affordable_rounds",
     "charge", "dead_ends", "dearest_report", "hash_of", "hidden_prices", "language_warnings", "leak_warnings",
     "level_told", "load", "loads", "make_key", "most_told", "name_warnings", "prices", "read_logo", "repeat_mapping",
-    "report_price", "share_of", "sign", "survey_from_mapping", "verify",
+    "report_epsilon", "report_price", "share_of", "sign", "survey_from_mapping", "verify",
 ]  # fmt: skip

@@ -96,6 +96,12 @@ class Survey:
             raise AnswerError(unknown("question", name, self._by_name, "this survey"))
         return found
 
+    def level_for(self, question: Question, chosen: str) -> int | None:
+        """Return the place of a question's level for a chosen one: the same, or the loosest that is stricter."""
+        names = [level.name for level in self.levels]
+        offered = [question.level_index.get(name) for name in names[: names.index(chosen) + 1]]
+        return next((place for place in reversed(offered) if place is not None), None)
+
     @cached_property
     def document(self) -> Mapping[str, Any]:
         """The survey as plain data with everything spelled out: mechanisms resolved, weights as integers, ε as text.

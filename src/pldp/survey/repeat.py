@@ -33,6 +33,9 @@ LIFETIME_CAP: Final = 20_000_000
 """The most that a person spends on one collector unless they say otherwise, in micro-ε."""
 
 
+MOST_SUMS: Final = 4096  #: Different costs of some questions up to which the largest within a total is looked for.
+
+
 class Price(NamedTuple):
     """What something costs, in micro-ε."""
 
@@ -78,6 +81,36 @@ def dearest_report(survey: "Survey") -> int:
         )
         cost = sum(answers[-(survey.ask or len(answers)) :])
     return cost if survey.total_micro_epsilon is None else min(cost, survey.total_micro_epsilon)
+
+
+def report_epsilon(survey: "Survey", level: str) -> int:
+    """Return in micro-ε the ε of a whole report of a person who chooses a level and answers all that they can.
+
+    Of more questions than a person is asked, or than the total allows, it is that of the answers that tell most. Where
+    levels are hidden it is the same for all of them.
+
+    >>> from pldp.survey import load
+    >>> report_epsilon(load("examples/commute.toml"), "standard")
+    2000000
+    """
+    total = survey.total_micro_epsilon
+    if survey.level_channel is not None:
+        price = dearest_price(survey)
+        return price if total is None else min(price, total)
+    places = ((each, survey.level_for(each, level)) for each in survey.questions)
+    charges = [charge(survey.repeat, each, place, 0) for each, place in places if place is not None]
+    charges = sorted(charges)[-(survey.ask or 0) :]
+    return sum(charges) if total is None or sum(charges) <= total else _largest_sum(charges, total)
+
+
+def _largest_sum(charges: Sequence[int], total: int) -> int:
+    """Return the largest sum of some charges within a total; the total itself where they have too many sums."""
+    sums = {0}
+    for micro in charges:
+        sums |= {each + micro for each in sums if each + micro <= total}
+        if len(sums) > MOST_SUMS:
+            return total
+    return max(sums)
 
 
 def affordable_rounds(rule: str, asked: Sequence[Asked], cap: int) -> int:

@@ -3,27 +3,34 @@ import { byId, hundred, make } from "./dom.js";
 
 const lines = (texts, className) => texts.map((text) => make("p", { className }, `${text[0].toUpperCase()}${text.slice(1)}.`));
 
-const reveal = ({ level, epsilon, sure, proved, cost, answers }) => {
+const reveal = ({ level, epsilon, sure, proved, answers }) => {
 	const share = parseFloat(sure);
 	return make("div", { className: "reveal" },
 		make("h3", {}, level),
+		...proved.map(({ question, label, of_hundred: count }) =>
+			make("p", { className: "warning" }, make("strong", {}, `An answer “${label}” to ${question} can be proved: ${count} of 100 reports of people who give it do.`))),
 		hundred(Math.round(share)),
 		make("p", {}, "Someone who thinks two sets of answers equally likely could become at most ",
-			make("strong", {}, `${sure} sure`), ` of the right one from a whole report (exactly ε = ${epsilon}, ${answers} ${answers === 1 ? "answer" : "answers"}, cost ε = ${cost}).`),
-		...proved.map((name) => make("p", { className: "warning" }, `A report can prove labels of ${name} that are not protected; they are not in this number.`)));
+			make("strong", {}, `${sure} sure`), ` of the right one from a whole report (ε = ${epsilon}, ${answers} ${answers === 1 ? "answer" : "answers"}).`));
 };
 
-const costWords = ({ dearest_report: dearest, total, asked, questions, repeat }, leak) => [
+const aboutLevel = ({ epsilon, cap, reports, signed }) => [
+	`Reports hide the level; a report tells at most ε = ${epsilon} about it.`,
+	reports === null ? "" : `A device sends ${reports} such ${reports === 1 ? "report" : "reports"} to one author before it stops at ε = ${cap} about the level.`,
+	signed ? "" : "Sign the survey: over editions that are not signed, nothing is promised about the level.",
+].filter(Boolean).join(" ");
+
+const costWords = ({ dearest_report: dearest, total, asked, questions, repeat }, level) => [
 	`The dearest report costs ε = ${dearest}${total === null ? "" : `; one person can spend ε = ${total} in all`}.`,
 	asked < questions ? `Each person is asked ${asked} of ${questions} questions, picked at random.` : "",
 	`Asked again: ${repeat}.`,
-	leak === null ? "Reports show the chosen level." : `Reports hide the level; a report tells at most ε = ${leak} about it.`,
+	level === null ? "Reports show the chosen level." : aboutLevel(level),
 ].filter(Boolean).join(" ");
 
-export const showLook = ({ reveals, cost, warnings, remarks, level_leak: leak }) => {
+export const showLook = ({ reveals, cost, warnings, remarks, level }) => {
 	byId("warnings").replaceChildren(...lines(warnings, "warning"), ...lines(remarks, "muted small"));
 	byId("reveals").replaceChildren(...reveals.map(reveal));
-	byId("cost").textContent = costWords(cost, leak);
+	byId("cost").textContent = costWords(cost, level);
 };
 
 const count = (number) => number.toLocaleString("en");
