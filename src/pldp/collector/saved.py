@@ -96,7 +96,7 @@ class Keeper:
         self._count = count
         self._busy = RLock()
         self._connection: Connection | None = None
-        self._holds = False
+        self.holds = False  # whether this collector keeps the tallies, as far as it knows
         self._rest_until = 0.0
         self._wanted: dict[int, tuple[int, float]] = {}  # by round: changes that another one should count, since when
 
@@ -104,16 +104,16 @@ class Keeper:
         """Tell whether this collector keeps the tallies, and try to if nobody does."""
         database = self._connections.database
         with self._busy:
-            if self._connection is not None and self._holds:
+            if self._connection is not None and self.holds:
                 with suppress(StoreError), database.translate_errors():
                     self._connection.execute("SELECT 1")  # a server that was away has given the lock to others
             if self._connection is None or self._connection.broken:
-                self._holds = False
+                self.holds = False
                 self._connection = database.connect()
-            if not self._holds:
+            if not self.holds:
                 with database.translate_errors():
-                    self._holds = database.try_to_keep(self._connection)
-            return self._holds
+                    self.holds = database.try_to_keep(self._connection)
+            return self.holds
 
     def shown(self, number: int | None, progress: Progress | None) -> Counted | Saved:
         """Return what readers may see of a round: counted here, or by the collector that keeps the tallies."""
