@@ -146,8 +146,9 @@ def test_a_store_that_does_not_answer_is_not_ready(app: Collector, tmp_path: Pat
     def fail() -> None:
         raise StoreError("gone")
 
-    monkeypatch.setattr(app._store, "shown_rounds", fail)
-    assert call(app.operations, "GET", "/readyz").code == "store_unavailable"
+    monkeypatch.setattr(app._store, "check_ready", fail)
+    for door in (app, app.operations):
+        assert call(door, "GET", "/readyz").code == "store_unavailable"
 
 
 def test_a_server_with_two_ports_keeps_them_apart_and_health_asks_the_second(tmp_path: Path, commute: Survey) -> None:

@@ -56,14 +56,15 @@ class Published:
         with self._connections.snapshot() as reader:
             tail = reader.execute("SELECT round, rows FROM tail").fetchall() if self._step > 1 else []
             rounds = reader.execute(
-                "SELECT number, received, withdrawn, closed, deleted, digest FROM rounds "
-                "LEFT JOIN tallies ON round = number ORDER BY number"
+                "SELECT number, received, withdrawn, closed, deleted, digest, coalesce(tallies.changes, -1), "
+                "head.changes FROM rounds LEFT JOIN tallies ON round = number CROSS JOIN head ORDER BY number"
             ).fetchall()
-            for number, received, withdrawn, closed, deleted, digest in rounds:
+            for number, received, withdrawn, closed, deleted, digest, *changes in rounds:
                 waiting = b"".join(rows for of_round, rows in tail if of_round == number)
                 stored = received - len(waiting) // self._packing.width
                 counted = received - withdrawn - self._packing.count(waiting)
-                saved = None if self._keeper.holds else digest
+                counts = number == rounds[-1][0] and self._keeper.counts_here(number, *changes)
+                saved = None if counts else digest
                 now = Version(not closed, deleted > 0, withdrawn, stored, counted, saved)
                 shown = self._versions.get(number, now)
                 if shown.withdrawn == withdrawn or shown.gate(self._step) != now.gate(self._step):

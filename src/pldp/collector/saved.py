@@ -96,7 +96,7 @@ class Keeper:
         self._count = count
         self._busy = RLock()
         self._connection: Connection | None = None
-        self.holds = False  # whether this collector keeps the tallies, as far as it knows
+        self._holds = False
         self._rest_until = 0.0
         self._wanted: dict[int, tuple[int, float]] = {}  # by round: changes that another one should count, since when
 
@@ -104,16 +104,16 @@ class Keeper:
         """Tell whether this collector keeps the tallies, and try to if nobody does."""
         database = self._connections.database
         with self._busy:
-            if self._connection is not None and self.holds:
+            if self._connection is not None and self._holds:
                 with suppress(StoreError), database.translate_errors():
                     self._connection.execute("SELECT 1")  # a server that was away has given the lock to others
             if self._connection is None or self._connection.broken:
-                self.holds = False
+                self._holds = False
                 self._connection = database.connect()
-            if not self.holds:
+            if not self._holds:
                 with database.translate_errors():
-                    self.holds = database.try_to_keep(self._connection)
-            return self.holds
+                    self._holds = database.try_to_keep(self._connection)
+            return self._holds
 
     def shown(self, number: int | None, progress: Progress | None) -> Counted | Saved:
         """Return what readers may see of a round: counted here, or by the collector that keeps the tallies."""
@@ -132,6 +132,10 @@ class Keeper:
             if saved is not None:
                 return saved
             sleep(_POLL)
+
+    def counts_here(self, number: int, last: int, changes: int) -> bool:
+        """Tell whether this collector counts the latest round itself, given the changes that are saved, and all."""
+        return self._holds or (self._connections.database.shared and self._hangs(number, last, changes))
 
     def _hangs(self, number: int, last: int, changes: int) -> bool:
         """Tell whether the collector that keeps the tallies owes a count of what was there some time ago."""
