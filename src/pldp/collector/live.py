@@ -94,12 +94,13 @@ class Live:
     async def result(self, key: Hashable, make: Callable[[], bytes], request: Request) -> bytes:
         """Return what `make` makes, once for all who ask for it; `key` says all that it depends on."""
         kept = self._results.get(key)
-        if kept is None:
-            kept = await self.queue.share(key, make, request) or b""
-            self._results[key] = kept
-            while sum(map(len, self._results.values())) > RESULT_BYTES:
-                del self._results[next(iter(self._results))]
-        return kept
+        return kept or await self.queue.share(key, lambda: self._make_result(key, make), request) or b""
+
+    def _make_result(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        self._results[key] = body = make()
+        while sum(map(len, self._results.values())) > RESULT_BYTES:
+            del self._results[next(iter(self._results))]
+        return body
 
     async def overview(
         self, number: int | None, scope: str, form: str = "json", request: Request | None = None

@@ -7,7 +7,9 @@ from typing import Any, Final, TypeVar
 
 from pldp.collector.http import Problem, ProblemError, Request
 
-MOST_WAITING: Final = 16  # computations that wait for the one that runs
+MOST_WAITING: Final = 256
+"""Computations that wait for the one that runs; one whose clients have all gone takes a place until that shows."""
+
 RETRY_SECONDS: Final = 2  # until a reader who finds all these places taken may ask again
 
 Result = TypeVar("Result")
