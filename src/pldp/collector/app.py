@@ -405,7 +405,8 @@ class Collector:
         number, version = await self._version(request)
         overview = await self._live.overview(number, request.scope, request=request)
         make = partial(everything, self._store, self._settings, number, overview.body)
-        return Response(await self._live.result((overview.tag, version), make, request), "application/zip")
+        key = ("everything", number, version, request.scope, overview.tag)
+        return Response(await self._live.result(key, make, request), "application/zip")
 
     async def _version(self, request: Request) -> tuple[int, Version]:
         """Return the number of the round that a request is about, and what its results are computed from."""

@@ -115,7 +115,7 @@ class Live:
         if making in self.queue or (self._clock() >= kept.until and (not public or self._may_make(kept))):
             if public and making not in self.queue:
                 self._public_making = making
-            self._keep(key, kept)
+            self._rounds[key] = kept
             try:
                 await self.queue.share(making, lambda: self._make(kept, number, public=public), request, PATIENCE)
             except ProblemError:
@@ -123,16 +123,14 @@ class Live:
                     self._rounds.pop(key, None)
                 if not kept.shown:
                     raise
+        if key in self._rounds:
+            self._rounds.move_to_end(key)
+            if len(self._rounds) > MOST_ROUNDS:
+                self._rounds.popitem(last=False)
         if kept.shown:
             return kept.shown[scope, form]
         done, every = kept.counted
         return self._forms({"scope": scope, "counted": done, "reports": every})[form]._replace(tag="")
-
-    def _keep(self, key: int, kept: _Kept) -> None:
-        self._rounds[key] = kept
-        self._rounds.move_to_end(key)
-        if len(self._rounds) > MOST_ROUNDS:
-            self._rounds.popitem(last=False)
 
     def _may_make(self, kept: _Kept) -> bool:
         """Tell whether an older round may be made for the public now; `ProblemError` if there is nothing to show."""

@@ -64,7 +64,7 @@ class ResultQueue:
             leaving.cancel()
             computation.readers -= 1
             if not (computation.readers or computation.has_begun):
-                del self._queue[key]
+                self._queue.pop(key, None)
 
     def _enter(self, key: Hashable, action: Callable[[], object]) -> _Computation:
         if len(self._queue) > MOST_WAITING:
@@ -85,8 +85,9 @@ class ResultQueue:
                     computation.done.set_exception(error)
                     computation.done.exception()  # all of them may have gone
                 finally:
-                    del self._queue[key]
+                    self._queue.pop(key)
         finally:
+            self._queue.clear()  # not empty if the server ends
             self._working = None
 
     async def run(self, action: Callable[[], Result]) -> Result:
