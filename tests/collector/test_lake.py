@@ -7,20 +7,18 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
-from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.collector.retaining import Clock, delete_at
 from helpers.collector.senders import make_reports, packed, receipt_of
 from pldp.cli import main
 from pldp.collector import Exported, Lake, Store, lake
 from pldp.errors import StoreError
 from pldp.survey import Survey, loads
 from pldp.tallies import tally
-
-DAY = date(2026, 11, 1)
 
 
 def test_an_export_has_each_report_of_each_round_once(where: str | Path, commute: Survey, tmp_path: Path) -> None:
@@ -50,16 +48,17 @@ def test_what_is_withdrawn_leaves_the_export(where: str | Path, commute: Survey,
     """Only the file that had it is written again; also if the store deletes the other reports in between."""
     reports = make_reports(commute, 240)
     rows, folder = packed(commute, reports), tmp_path / "lake"
-    with closing(Store(commute, where)) as store:
+    clock = Clock()
+    with closing(Store(commute, where, clock=clock)) as store:
         store.add(rows[:120], {})
-        store.close_round(today=DAY)
+        store.close_round()
         store.open_round()
         store.add(rows[120:], {})
         Lake(where, folder).export()
         assert store.withdraw(receipt_of(rows[3].id))
         assert Lake(where, folder).export() == Exported(1, 119, [])
         assert store.withdraw(receipt_of(rows[4].id))
-        assert store.delete_reports(1, DAY + timedelta(1)) == [1]
+        assert delete_at(store, clock, 1) == [1]
         assert Lake(where, folder).export() == Exported(1, 118, [])
         assert tally(commute, folder / "round=1") == tally(commute, [*reports[:3], *reports[5:120]])
         assert Lake(where, folder).export() == Exported(0, 0, [])

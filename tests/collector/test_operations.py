@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.collector.client import JSON, call
+from helpers.collector.client import JSON, LINES, call, lines
+from helpers.collector.faults import FaultyDatabase
 from helpers.collector.forks import Forked
+from helpers.collector.senders import make_reports, packed
 from helpers.collector.servers import local, report_line
-from pldp.collector import Collector, Settings, Store, Tokens
+from pldp.collector import Collector, Settings, Store, Tokens, open_database
 from pldp.collector.health import check
 from pldp.collector.operations import BOUNDS, Durations
-from pldp.errors import UsageError
+from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.survey import Survey
 
+LONG = bool(os.environ.get("PLDP_LONG"))
 STEP = 10
 
 
@@ -141,13 +147,12 @@ def test_the_port_has_what_the_token_opens_and_the_build(app: Collector, tmp_pat
 
 
 def test_a_store_that_does_not_answer_is_not_ready(app: Collector, tmp_path: Path, monkeypatch: Any) -> None:
-    from pldp.errors import StoreError  # noqa: PLC0415 - only here
-
     def fail() -> None:
         raise StoreError("gone")
 
-    monkeypatch.setattr(app._store, "shown_rounds", fail)
-    assert call(app.operations, "GET", "/readyz").code == "store_unavailable"
+    monkeypatch.setattr(app._store, "check_ready", fail)
+    for door in (app, app.operations):
+        assert call(door, "GET", "/readyz").code == "store_unavailable"
 
 
 def test_a_server_with_two_ports_keeps_them_apart_and_health_asks_the_second(tmp_path: Path, commute: Survey) -> None:
@@ -162,6 +167,75 @@ def test_a_server_with_two_ports_keeps_them_apart_and_health_asks_the_second(tmp
         assert check(environment) == ""
     assert "does not answer" in check(environment)
     assert "PLDP_METRICS_PORT" in check({})
+
+
+def ready(app: Collector) -> list[tuple[int, str]]:
+    """Return status and reason on both ports."""
+    answers = [call(door, "GET", "/readyz") for door in (app, app.operations)]
+    return [(answer.status, answer.json.get("detail", "")) for answer in answers]
+
+
+def test_a_collector_whose_disk_is_full_is_not_ready_until_it_can_write_again(
+    tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says why, and finds out by itself that there is room: nobody sends reports to one that is not ready."""
+    monkeypatch.setattr("pldp.collector.app.UPKEEP_SECONDS", 0.001)
+    database, told = FaultyDatabase(tmp_path / "reports.db"), [(503, "the store has no room for more")] * 2
+    with closing(Store(commute, database)) as store:
+        app = Collector(commute, store, Tokens(tmp_path / "reports.db"), Settings(rate_limit=0))
+        tries: list[bool] = []
+        recover = store.recover
+        monkeypatch.setattr(store, "recover", lambda: tries.append(True) or recover())
+
+        async def keep_up(tries_enough: int, *, full: bool) -> None:
+            upkeep = asyncio.create_task(app.upkeep())
+            tries.clear()
+            while len(tries) < tries_enough or (store._connections.failure and not full):
+                await asyncio.sleep(0.001)
+            upkeep.cancel()
+            with suppress(asyncio.CancelledError):
+                await upkeep
+
+        assert ready(app) == [(200, "")] * 2
+        with database.full():
+            body = lines(make_reports(commute, 400))
+            assert call(app, "POST", "/v1/reports", body, LINES).code == "store_full"
+            assert ready(app) == told
+            asyncio.run(asyncio.wait_for(keep_up(3, full=True), 60))
+            assert ready(app) == told
+        asyncio.run(asyncio.wait_for(keep_up(1, full=False), 60))
+        assert ready(app) == [(200, "")] * 2
+        assert call(app, "POST", "/v1/reports", body, LINES).json["accepted"] == 400
+        assert store.tally().reports == 400
+    assert open_database(tmp_path / "reports.db").check() == []
+
+
+def test_a_collector_that_looks_at_reading_only_would_be_noticed(tmp_path: Path, commute: Survey) -> None:
+    """The store of one that cannot write answers all the same."""
+    database = FaultyDatabase(tmp_path / "reports.db")
+    with closing(Store(commute, database)) as store, database.full():
+        with pytest.raises(StoreFullError):
+            store.add(packed(commute, make_reports(commute, 400)), {})
+        assert store.rounds()[0].reports == 0
+        with pytest.raises(StoreFullError):
+            store.check_ready()
+
+
+def test_idle_connections_do_not_silence_the_port_for_operations(tmp_path: Path, commute: Survey) -> None:
+    """Not more of them than anybody needs, for as long as they last; then they are closed."""
+    idle, port = (200 if LONG else 40), free_port()
+    with local(tmp_path, commute, metrics_port=port), ExitStack() as opened:
+        silent = [opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60)) for _ in range(idle)]
+        times = []
+        for path in ("/healthz", "/readyz", "/metrics") * (100 if LONG else 1):
+            start = time.perf_counter()
+            with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+                connection.request("GET", path)
+                assert connection.getresponse().status == 200
+            times.append(time.perf_counter() - start)
+            time.sleep(0.05 * LONG)
+        assert [connection.recv(1) for connection in silent] == [b""] * idle  # closed by the collector
+    sys.stdout.write(f"{idle} idle connections: probes answered in {max(times) * 1000:.0f} ms at most\n")
 
 
 def written(log: Path) -> list[str]:

@@ -210,7 +210,7 @@ def test_estimates_that_take_long_are_made_less_often(
     assert reports() == 0
     clock.wait(pause * 0.02)
     assert reports() == 1
-    live.close()
+    live.queue.close()
 
 
 def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
@@ -395,7 +395,7 @@ def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: S
         raise StoreError("away")
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "rounds", fail)
+        patched.setattr(store, "versions", fail)
         assert look(app, reader).code == "store_unavailable"
     assert look(app, reader).status == 200
 
@@ -411,8 +411,8 @@ def test_overviews_of_few_rounds_are_kept_and_none_of_rounds_that_are_not_there(
     assert list(live._rounds) == [4, 5]
     with pytest.raises(ProblemError):
         asyncio.run(live.overview(6, "read"))
-    assert list(live._rounds) == [5]
-    live.close()
+    assert list(live._rounds) == [4, 5]
+    live.queue.close()
 
 
 def test_hidden_levels_show_estimated_shares_and_no_counts() -> None:

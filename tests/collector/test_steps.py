@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from helpers.collector.client import call
 from helpers.collector.places import query
 from helpers.collector.senders import make_id, packed, receipt_of, with_receipts
 from pldp.collector import Collector, Packed, Settings, Store, Tokens
+from pldp.collector.published import Version
 from pldp.reports import Rejection, Report
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
@@ -196,15 +197,91 @@ def test_nothing_is_shown_before_the_first_step_and_that_is_said(tmp_path: Path,
     assert b'pldp_reports{round="1"} 0' in spy.seen[0]["/metrics"]
 
 
-def test_a_withdrawal_changes_every_level_by_tens_of_reports(tmp_path: Path, survey: Survey) -> None:
-    """A step's worth is left out at once; then others are drawn with each withdrawal. Counts stay whole steps."""
+def withdrawals_shown(
+    survey: Survey, folder: Path, step: int, looks: list[int], *, closed: bool
+) -> dict[str, list[int]]:
+    """Return by address after how many withdrawals, of which each look sees more, its bytes are not those before."""
+    database, clock, public = folder / "reports.db", count(0, 1000), survey.questions[0].name if step > 1 else ""
+    rows = packed(survey, reports_of(survey, 3 * STEP, level_mix={survey.levels[0].name: 1}))
+    with closing(Store(survey, database, step=step)) as store:
+        store.add(rows, {})
+        if closed:
+            store.close_round()
+            store.open_round()
+        settings = Settings(rate_limit=0, result_step=step, public=public)
+        app = Collector(survey, store, Tokens(database), settings, clock=lambda: next(clock))
+        token = Tokens(database).create("reader", "read")
+        paths = [path for path in (*addresses(survey), "/results") if path not in {"/v1/round", "/metrics"}]
+        seen: list[dict[str, bytes]] = []
+        for start, end in pairwise([0, *looks]):
+            store.withdraw_all([receipt_of(row.id) for row in rows[start:end]])
+            answers = {}
+            for path in paths:
+                of_round = "?round=1" if path != "/v1/rounds" else ""
+                answers[path] = call(app, "GET", path + of_round, token=token).body
+            overview = json.loads(answers["/v1/overview"])
+            answers["/v1/overview"] = json.dumps({**overview, "hours": None}).encode()
+            answers["/metrics"] = b"\n".join(
+                line
+                for line in call(app, "GET", "/metrics", token=token).body.splitlines()
+                if b"pldp_problems_total" not in line
+            )
+            seen.append(answers)
+    differ = zip(looks[1:], pairwise(seen), strict=True)
+    found = [(number, path) for number, (one, two) in differ for path in one if one[path] != two[path]]
+    return {path: [number for number, changed in found if changed == path] for path in seen[0]}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_no_address_shows_a_withdrawal_before_a_step_of_them_has_gathered(
+    tmp_path: Path, commute: Survey, closed: bool
+) -> None:
+    """Neither the public page nor what a token opens, of an open round and of a closed one."""
+    changed = withdrawals_shown(commute, tmp_path, STEP, [0, 1, 49, 50, 51], closed=closed)
+    assert {path: numbers for path, numbers in changed.items() if numbers != [50] and "groups" not in path} == {}
+    assert all(set(numbers) <= {50} for numbers in changed.values())
+
+
+@pytest.mark.usefixtures("_restarts")
+def test_figures_that_follow_each_withdrawal_would_be_noticed(tmp_path: Path, commute: Survey) -> None:
+    changed = withdrawals_shown(commute, tmp_path, STEP, [0, 1], closed=True)
+    assert changed["/results"] == changed["/v1/overview"] == changed["/v1/rounds"] == [1]
+
+
+def test_a_withdrawal_shows_with_the_next_step_of_arrivals_and_when_the_round_is_closed(
+    tmp_path: Path, survey: Survey
+) -> None:
+    """The store is without it at once."""
+    reports = reports_of(survey, 700)
+    rows = packed(survey, reports)
+    with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as store:
+        store.add(rows[:300], {})
+        before = store.shown()
+        assert store.withdraw(receipt_of(reports[0].id))
+        assert store.tally() == tally(survey, reports[1:300])
+        store.add(rows[300 : 300 + STEP - 1], {})  # they wait for one more
+        assert store.shown() == before
+        store.add(rows[300 + STEP - 1 : 600], {})
+        after = store.shown()
+        assert after != before
+        assert all(is_part_of(counts, store.tally().counts[cell]) for cell, counts in after.counts.items())
+        assert store.withdraw(receipt_of(reports[1].id))
+        assert store.shown() == after
+        store.close_round()
+        assert store.shown() != after
+
+
+def test_a_collector_that_starts_shows_other_reports_after_a_withdrawal(tmp_path: Path, survey: Survey) -> None:
+    """It leaves out a step's worth, drawn anew with each withdrawal; counts stay whole steps."""
     reports = reports_of(survey, 900)
     with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as store:
         store.add(packed(survey, reports), {})
         before = store.shown()
-        seen = []
-        for report in reports[:6]:
+    seen = []
+    for report in reports[:6]:
+        with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as store:
             assert store.withdraw(receipt_of(report.id))
+        with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as store:
             seen.append(store.shown())
             live = Counter((answer.question, answer.level) for each in in_log(store) for answer in each.answers)
             for cell, counts in seen[-1].counts.items():
@@ -212,9 +289,9 @@ def test_a_withdrawal_changes_every_level_by_tens_of_reports(tmp_path: Path, sur
                     assert counts.reports == max(0, live[cell] // STEP - 1) * STEP
                     assert before.counts[cell].reports - counts.reports >= STEP or not before.counts[cell].reports
                 assert is_part_of(counts, store.tally().counts[cell])
-        for number, one in enumerate(seen):
-            for two in seen[number + 1 :]:
-                assert one.counts != two.counts
+    for number, one in enumerate(seen):
+        for two in seen[number + 1 :]:
+            assert one.counts != two.counts
     with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as again:
         assert again.shown() == seen[-1]
 
@@ -227,12 +304,15 @@ def test_who_withdraws_from_a_closed_round_leaves_its_results(tmp_path: Path, su
         store.close_round()
         store.open_round()
         store.add(packed(survey, reports[310:]), {})
-        first, second, gone = store.shown(1), store.shown(2), reports[0]
-        assert store.withdraw(receipt_of(gone.id))
+        first, second, gone = store.shown(1), store.shown(2), reports[:STEP]
+        assert store.withdraw(receipt_of(gone[0].id))
         assert store.tally(1) == tally(survey, reports[1:310])
-        assert store.shown(2) == second
+        assert (store.shown(1), store.shown(2)) == (first, second)
+        assert query(tmp_path / "reports.db", "SELECT * FROM tallies") == []  # what is shown is not stored
+        assert all(store.withdraw_all([receipt_of(each.id) for each in gone]))
         fewer = store.shown(1)
-        assert first.reports - fewer.reports == STEP
+        assert first.reports - fewer.reports == 2 * STEP
+        assert store.shown(2) == second
         assert store.tidy()
         assert all(is_part_of(counts, store.tally(1).counts[cell]) for cell, counts in fewer.counts.items())
     with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as again:
@@ -303,8 +383,19 @@ def test_the_size_of_a_small_tier_is_in_no_answer(monkeypatch: pytest.MonkeyPatc
         assert twins[0].seen[0][path] != twins[1].seen[0][path]
 
 
-def test_somebody_who_looks_after_every_change_recovers_no_report() -> None:
+@pytest.fixture
+def _restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every withdrawal show at once, as if the collector started anew after each of them."""
+    monkeypatch.setattr(Version, "gate", lambda version, _: version)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_somebody_who_looks_after_every_change_recovers_no_report(
+    restarts: bool, request: pytest.FixtureRequest
+) -> None:
     """Neither by trying reports nor by subtracting readings; the twin below recovers all of them."""
+    if restarts:
+        request.getfixturevalue("_restarts")
     before, uploads, withdrawals, labels = (0, 130, 12, 30) if LONG else (90, 15, 6, 6)
     spy, truth = attack(STEP, before=before, uploads=uploads, withdrawals=withdrawals, labels=labels)
     assert len(truth) == uploads + withdrawals
@@ -323,6 +414,7 @@ def test_where_every_report_shows_the_same_looks_recover_all() -> None:
     assert few_apart(spy.counts("q")) > len(truth)
 
 
+@pytest.mark.usefixtures("_restarts")
 def test_levels_that_are_compared_are_whole_steps_too() -> None:
     """Each level is solved for its outputs: readings differ by whole steps; where every report shows, by one report."""
     before, uploads, labels = (150, 24, 6) if LONG else (190, 12, 4)

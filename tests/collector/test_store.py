@@ -356,6 +356,21 @@ def test_a_full_disk_loses_nothing_and_recovers(tmp_path: Path, commute: Survey)
     store.close()
 
 
+def test_a_write_that_failed_is_remembered_until_one_succeeds(where: str | Path, commute: Survey) -> None:
+    """In either database, without any upload; what is written to find out does not stay."""
+    database, row = FaultyDatabase(where), packed(commute, make_reports(commute, 1))
+    error = sqlite3.OperationalError("away") if isinstance(where, Path) else psycopg.OperationalError("away")
+    with closing(Store(commute, database)) as store:
+        with database.disturbed(before=failing(error, "COMMIT")):
+            for write in (lambda: store.add(row, {}), store.recover, store.check_ready):
+                with pytest.raises(StoreError):
+                    write()
+        store.recover()
+        store.check_ready()
+        assert store.add(row, {}) == [None]
+        assert query(where, "SELECT count(*) FROM meta WHERE name = 'room'") == [(0,)]
+
+
 @pytest.mark.parametrize("where", ["sqlite"], indirect=True)
 def test_a_second_collector_on_the_same_file_is_refused(store: Store, where: str | Path, commute: Survey) -> None:
     with pytest.raises(StoreError, match="in use by another collector"):

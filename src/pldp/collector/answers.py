@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from pldp import estimates
 from pldp.collector.arrivals import Hour
+from pldp.collector.published import Version
 from pldp.collector.rounds import Round
 from pldp.errors import EstimateError
 from pldp.estimates import Result, Results
@@ -114,19 +115,19 @@ def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[
 
 
 class ClosedRounds:
-    """Results of closed rounds, each made once until a report is withdrawn from it."""
+    """Results of closed rounds, each made once until what readers may see of it changes."""
 
     def __init__(self, tally: Callable[[int], Tally], planned: int | None = None) -> None:
         self._tally = tally
         self._planned = planned
-        self._withdrawn: Mapping[int, int] = {}
+        self._versions: Mapping[int, Version] = {}
         self._made: dict[int, Results] = {}
 
-    def forget(self, withdrawn: Mapping[int, int]) -> None:
-        """Forget the rounds from which another number of people than before has withdrawn."""
-        same = {number for number, count in withdrawn.items() if self._withdrawn.get(number) == count}
+    def forget(self, versions: Mapping[int, Version]) -> None:
+        """Forget the rounds that have another version than before."""
+        same = {number for number, version in versions.items() if self._versions.get(number) == version}
         self._made = {number: made for number, made in self._made.items() if number in same}
-        self._withdrawn = dict(withdrawn)
+        self._versions = dict(versions)
 
     def before(self, number: int) -> dict[int, Results]:
         """Return the results of the last few rounds before this one."""

@@ -22,6 +22,7 @@ from pldp.collector.notices import notice
 from pldp.collector.openapi import openapi
 from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
+from pldp.collector.published import Version
 from pldp.collector.reading import Reader
 from pldp.collector.results import COMPARED, compared, encoded, everything, round_number
 from pldp.collector.retention import TOO_LATE, promise, retained_days
@@ -97,7 +98,7 @@ class Collector:
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         self._durations = Durations(store.step)
-        self.operations = Operations(self._counters, self._durations)
+        self.operations = Operations(store, self._counters, self._durations)
         self.routes = self._table()
         self._assets = assets()
         handlers = {path: asset.get for path, asset in self._assets.items()}
@@ -108,10 +109,10 @@ class Collector:
     def _table(self) -> tuple[Route, ...]:
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
-        no_round = (Problem.NOT_FOUND, Problem.BAD_REQUEST)
+        no_round = (Problem.NOT_FOUND, Problem.BAD_REQUEST, Problem.OVERLOADED)
         read = partial(Route, "GET", scope="read", query=("round",), problems=no_round)
-        made = (Problem.NOT_FOUND, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE, Problem.BAD_REQUEST)
-        round_query = "?round=N for another round than the latest"
+        made = (*no_round, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE)
+        operations, round_query = self.operations, "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
             Route("GET", "/v1/logo", "The logo", self._get_logo, gives=LOGO_TYPES, problems=(Problem.NOT_FOUND,)),
@@ -191,8 +192,8 @@ class Collector:
                 problems=made,
             ),
             Route("GET", "/v1/openapi.json", "This description", self._get_openapi),
-            Route("GET", "/healthz", "The process lives", self._get_health),
-            Route("GET", "/readyz", "The store answers", self._get_ready, problems=(Problem.STORE_UNAVAILABLE,)),
+            Route("GET", "/healthz", "The process lives", operations.get_health),
+            Route("GET", "/readyz", "The store works", operations.get_ready, problems=(Problem.STORE_UNAVAILABLE,)),
             Route("GET", "/metrics", "Counters for Prometheus", self._get_metrics, "read", gives=("text/plain",)),
         )
 
@@ -235,19 +236,21 @@ class Collector:
         deleted_at, mine = -math.inf, True
         while True:
             with suppress(StoreError, ProblemError):
+                await self._uploads.run(self._store.recover)
                 if self._store.shared:
                     await self._uploads.run(self._store.follow)
-                    mine = await self._live.run(self._store.keep)
+                    mine = await self._live.queue.run(self._store.keep)
                 if self._retained is not None and mine and monotonic() - deleted_at > DELETE_SECONDS:
-                    due = await self._live.run(partial(self._store.count_due, self._retained))
-                    await self._uploads.delete_reports(due)
+                    due = await self._uploads.run(partial(self._store.look_for_due, self._retained))
+                    counted = await self._live.queue.run(partial(self._store.count_rounds, due))
+                    await self._uploads.delete_reports(counted)
                     deleted_at = monotonic()
             await asyncio.sleep(UPKEEP_SECONDS)
 
     async def close(self) -> None:
         """Wait until all that was taken is stored; begin nothing more."""
         await self._uploads.drain()
-        self._live.close()
+        self._live.queue.close()
 
     def _check_caller(self, request: Request) -> None:
         if self._proxy:
@@ -385,28 +388,33 @@ class Collector:
         return await self._assets["/dashboard"].get(request)
 
     async def _get_overview(self, request: Request) -> Response:
-        shown = await self._live.overview(round_number(request), request.scope)
-        return with_etag(request, shown.tag, Response(shown.body))
+        return await self._look(request, request.scope, "json")
 
     async def _get_board(self, request: Request) -> Response:
-        shown = await self._live.overview(round_number(request), request.scope, "html")
-        return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"]))
+        return await self._look(request, request.scope, "html")
 
     async def _get_public(self, request: Request) -> Response:
-        shown = await self._live.overview(round_number(request), PUBLIC, "html")
-        return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"], headers=(POLICY,)))
+        return await self._look(request, PUBLIC, "html", (POLICY,))
+
+    async def _look(self, request: Request, scope: str, form: str, headers: http.Headers = ()) -> Response:
+        number = (await self._version(request))[0] if request.query else None
+        shown = await self._live.overview(number, scope, form, request)
+        return with_etag(request, shown.tag, Response(shown.body, FORMATS[form], headers=headers))
 
     async def _get_everything(self, request: Request) -> Response:
-        number = await self._known_round(request)
-        overview = await self._live.overview(number, request.scope)
-        body = await self._live.run(lambda: everything(self._store, self._settings, number, overview.body))
-        return Response(body, "application/zip")
+        number, version = await self._version(request)
+        overview = await self._live.overview(number, request.scope, request=request)
+        make = partial(everything, self._store, self._settings, number, overview.body)
+        key = ("everything", number, version, request.scope, overview.tag)
+        return Response(await self._live.result(key, make, request), "application/zip")
 
-    async def _known_round(self, request: Request) -> int | None:
-        number = round_number(request)
-        if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
+    async def _version(self, request: Request) -> tuple[int, Version]:
+        """Return the number of the round that a request is about, and what its results are computed from."""
+        asked, versions = round_number(request), await asyncio.to_thread(self._store.versions)
+        number = asked or max(versions)
+        if number not in versions:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
-        return number
+        return number, versions[number]
 
     async def _get_estimate(self, request: Request) -> Response:
         return await self._made(request, partial(encoded, self._store, self._settings), tuple(FORMATS))
@@ -417,9 +425,10 @@ class Collector:
     async def _made(self, request: Request, make: Callable[..., bytes], kinds: tuple[str, ...]) -> Response:
         """Return what is made of one question when it is asked for."""
         question, kind = wanted(request, {each.name for each in self._survey.questions}, kinds)
-        number = await self._known_round(request)
+        number, version = await self._version(request)
+        key = (request.route, question, kind, number, version)
         try:
-            body = await self._live.run(lambda: make(question, kind, number))
+            body = await self._live.result(key, partial(make, question, kind, number), request)
         except (EstimateError, TallyError) as error:
             raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
         return Response(body, FORMATS[kind])
@@ -430,13 +439,6 @@ class Collector:
     @cached_property
     def _description(self) -> Response:
         return json_response(openapi(self.routes))
-
-    async def _get_health(self, _: Request) -> Response:
-        return json_response({"status": "ok"})
-
-    async def _get_ready(self, _: Request) -> Response:
-        await asyncio.to_thread(self._store.check_ready)
-        return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:
         return Response(await self._counters(), METRICS)

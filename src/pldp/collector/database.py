@@ -11,6 +11,7 @@ from pldp.errors import StoreError, UsageError
 
 Rows = Any  # what comes back: rows to iterate over, and `rowcount`
 SEVERAL: Final = b"several collectors"  # the owner of a store that they share; an older program finds itself replaced
+ROOM_BYTES: Final = 1 << 20  # that a store has to take after a write has failed, before it counts as ready
 _ASK: Final = (
     "SELECT value, (SELECT max(oldest) FROM version), changes, erased, charged, "
     "(SELECT max(number) FROM rounds WHERE closed = 0) FROM meta, head WHERE name = 'owner'"
@@ -98,12 +99,6 @@ def open_database(where: str | Path | Database) -> Database:
     return Sqlite(where)
 
 
-def check_program(reader: Connection, database: Database) -> None:
-    """Refuse a store that was migrated to a form which this program cannot work with."""
-    ((oldest,),) = reader.execute("SELECT max(oldest) FROM version")
-    _refuse_older(oldest, database)
-
-
 def _refuse_older(oldest: int, database: Database) -> None:
     if oldest > database.newest:
         raise StoreError(f"the store was migrated to a form that needs version {oldest} of it; update this program")
@@ -124,12 +119,13 @@ class Connections:
     Memory must learn what is stored while it is `in_doubt`: at the start, and after a transaction that failed, as its
     commit may have happened all the same; `head` tells what other collectors did. Every transaction checks that this
     program may still write: the lock of a store for one collector can end without this process being told, and a store
-    for several can be migrated beyond this program.
+    for several can be migrated beyond this program. `failure` is why the last write failed, `None` if it did not.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.in_doubt = True
+        self.failure: StoreError | None = None
         self.head = Head(0, 0, 0)
         self._owner = SEVERAL if database.shared else secrets.token_bytes(16)
         self._reading = Lock()
@@ -166,18 +162,23 @@ class Connections:
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
-        with self.database.translate_errors():
-            writer = self.writer
-            try:
-                writer.execute(self.database.begin_write)
-                yield writer
-                writer.execute("COMMIT")
-            except BaseException:
-                self.in_doubt = True
-                raise
-            finally:
-                if writer.in_transaction:
-                    writer.execute("ROLLBACK")
+        try:
+            with self.database.translate_errors():
+                writer = self.writer
+                try:
+                    writer.execute(self.database.begin_write)
+                    yield writer
+                    writer.execute("COMMIT")
+                except BaseException:
+                    self.in_doubt = True
+                    raise
+                finally:
+                    if writer.in_transaction:
+                        writer.execute("ROLLBACK")
+        except StoreError as error:
+            self.failure = error
+            raise
+        self.failure = None
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -191,6 +192,21 @@ class Connections:
             finally:
                 if self._reader.in_transaction:
                     self._reader.execute("ROLLBACK")
+
+    def check_ready(self) -> None:
+        """Raise `StoreError` where the store does not answer, the last write failed, or a newer program is needed."""
+        with self.snapshot() as reader:
+            ((oldest,),) = reader.execute("SELECT max(oldest) FROM version")
+        _refuse_older(oldest, self.database)
+        failure = self.failure
+        if failure is not None:
+            raise type(failure)(*failure.args)
+
+    def try_to_write(self) -> None:
+        """Write as an upload would, and take it back: nothing else tells whether a full disk has room again."""
+        with self.transaction() as writer:
+            writer.execute("INSERT INTO meta VALUES ('room', ?)", (secrets.token_bytes(ROOM_BYTES),))
+            writer.execute("DELETE FROM meta WHERE name = 'room'")
 
     def erase_log(self) -> bool:
         """Take what was overwritten out of the database's own log; `False` if that must be tried again."""

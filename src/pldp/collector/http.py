@@ -12,6 +12,7 @@ import msgspec
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
 
 SAFE: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -48,7 +49,7 @@ class Problem(Enum):
     REJECTED = 422, "The report is rejected"
     TOO_MANY_REQUESTS = 429, "Too many requests from one address"
     INTERNAL = 500, "The collector made a mistake"
-    OVERLOADED = 503, "More waits to be stored than the collector takes"
+    OVERLOADED = 503, "More is waiting than the collector takes"
     STORE_UNAVAILABLE = 503, "The store cannot be written now"
     STORE_FULL = 507, "The store has no room for more"
 
@@ -70,7 +71,7 @@ class Response(NamedTuple):
     body: bytes
     kind: str = "application/json"
     status: int = 200
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: Headers = ()
 
 
 class ProblemError(Exception):
@@ -212,6 +213,11 @@ class Request:
             raise ProblemError(Problem.TOO_SLOW, f"a body must arrive in {deadlines.seconds:g} seconds") from None
         finally:
             deadlines.stop(task)
+
+    async def disconnect(self) -> None:
+        """Return once the client has closed the connection; a body that nobody reads is dropped."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
 
 def json_response(content: Any) -> Response:

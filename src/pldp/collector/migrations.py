@@ -85,8 +85,12 @@ _MADE: Final = (
         content BLOB NOT NULL
     )
     """,
+    """
+    -- seconds since 1970 at the first look that found the reports of a round due to be deleted
+    ALTER TABLE rounds ADD COLUMN due_since INTEGER
+    """,
 )
-MIGRATIONS: Final = tuple(Migration(statements, oldest) for statements, oldest in zip(_MADE, (6, 7, 8), strict=True))
+MIGRATIONS: Final = tuple(Migration(statements, oldest) for statements, oldest in zip(_MADE, (6, 7, 8, 8), strict=True))
 
 
 def migrate(connection: Connection, exists: str, spell: Callable[[str], str] = str, begin: str = "BEGIN") -> None:

@@ -6,6 +6,7 @@ once. A duration is the collector's own time, without what it waited for the bod
 tell one person's upload from the others'.
 """
 
+import asyncio
 import platform
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,7 +17,8 @@ from typing import Final
 from pldp.collector import http
 from pldp.collector.formats import METRICS
 from pldp.collector.http import Problem, ProblemError, Request, Response, Route
-from pldp.errors import StoreError
+from pldp.collector.store import Store
+from pldp.errors import StoreError, StoreFullError
 
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram's buckets, in seconds."""
@@ -73,14 +75,15 @@ def build_lines() -> list[str]:
 class Operations:
     """An ASGI application of three addresses, none of which needs a token: `/metrics`, `/healthz`, `/readyz`."""
 
-    def __init__(self, counters: Callable[[], Awaitable[bytes]], durations: Durations) -> None:
+    def __init__(self, store: Store, counters: Callable[[], Awaitable[bytes]], durations: Durations) -> None:
+        self._store = store
         self._counters = counters
         self._durations = durations
         self._router = http.Router(
             (
                 Route("GET", "/metrics", "Counters, durations and the build", self._get_metrics),
-                Route("GET", "/healthz", "The process lives", self._get_health),
-                Route("GET", "/readyz", "The store answers", self._get_ready),
+                Route("GET", "/healthz", "The process lives", self.get_health),
+                Route("GET", "/readyz", "The store answers and can be written", self.get_ready),
             )
         )
 
@@ -101,9 +104,14 @@ class Operations:
         lines = [*build_lines(), *self._durations.lines(), ""]
         return Response(await self._counters() + "\n".join(lines).encode(), METRICS)
 
-    async def _get_health(self, _: Request) -> Response:
+    async def get_health(self, _: Request) -> Response:
+        """Tell that the process lives."""
         return http.json_response({"status": "ok"})
 
-    async def _get_ready(self, _: Request) -> Response:
-        await self._counters()
+    async def get_ready(self, _: Request) -> Response:
+        """Tell whether the store answers and can be written; a full disk is named."""
+        try:
+            await asyncio.to_thread(self._store.check_ready)
+        except StoreFullError as error:
+            raise ProblemError(Problem.STORE_UNAVAILABLE, str(error)) from None
         return http.json_response({"status": "ready"})

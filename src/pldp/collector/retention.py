@@ -1,12 +1,17 @@
-"""Retention: single reports are deleted so many days after their round was closed, and its results stay."""
+"""Retention: single reports are deleted so many days after their round was closed, and its results stay.
+
+Deleting cannot be undone, and clocks are wrong at times. So it takes two looks, at least a day apart, that both find a
+round due. The first one is noted in the store; a look whose clock says that the round is not due takes the note back.
+"""
 
 import re
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pldp.collector.database import Connection
 from pldp.errors import UsageError
 
+DAY: Final = 86_400  # seconds, also between two looks that decide
 FORM: Final = (r"([1-9][0-9]{0,4} days?)?", "must be a number of days such as 30 days")
 TOO_LATE: Final = (
     "The single reports of this round were deleted and only its totals are kept; one report cannot be taken out of "
@@ -38,10 +43,28 @@ def promise(days: int) -> str:
     )
 
 
-def due_rounds(reader: Connection, days: int, today: date) -> list[int]:
-    """Return the closed rounds whose reports have been kept for long enough."""
-    last = (today - timedelta(days)).isoformat()
-    found = reader.execute(
-        "SELECT number FROM rounds WHERE closed = 1 AND deleted = 0 AND closed_day <= ? ORDER BY number", (last,)
+def day_of(seconds: float) -> str:
+    """Return a day in UTC.
+
+    >>> day_of(86_400)
+    '1970-01-02'
+    """
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def look_for_due(writer: Connection, days: int, now: int) -> list[int]:
+    """Note which closed rounds were kept for long enough, and return those that were already a day ago.
+
+    A note from the future is one of a wrong clock: it begins anew.
+    """
+    last_day = (datetime.fromtimestamp(now, UTC) - timedelta(days)).date().isoformat()
+    writer.execute("UPDATE rounds SET due_since = NULL WHERE due_since IS NOT NULL AND closed_day > ?", (last_day,))
+    writer.execute(
+        "UPDATE rounds SET due_since = ? WHERE closed = 1 AND deleted = 0 AND closed_day <= ? "
+        "AND (due_since IS NULL OR due_since > ?)",
+        (now, last_day, now),
     )
-    return [number for (number,) in found.fetchall()]
+    due = writer.execute(
+        "SELECT number FROM rounds WHERE closed = 1 AND deleted = 0 AND due_since <= ? ORDER BY number", (now - DAY,)
+    )
+    return [number for (number,) in due.fetchall()]

@@ -133,6 +133,10 @@ class Keeper:
                 return saved
             sleep(_POLL)
 
+    def counts_here(self, number: int, last: int, changes: int) -> bool:
+        """Tell whether this collector counts the latest round itself, given the changes that are saved, and all."""
+        return self._holds or (self._connections.database.shared and self._hangs(number, last, changes))
+
     def _hangs(self, number: int, last: int, changes: int) -> bool:
         """Tell whether the collector that keeps the tallies owes a count of what was there some time ago."""
         wanted, since = self._wanted.get(number, (-1, 0.0))

@@ -32,7 +32,8 @@ HEADER_BYTES: Final = 128 << 10
 """Largest header, and most of a body that the server reads ahead of the application; more of a header gets 431."""
 
 BACKLOG: Final = 1024  # connections beyond those that are served; they wait in the kernel
-OPERATORS: Final = 16  # connections at a time on the port for operations
+OPERATORS: Final = 256  # connections at a time on the port for operations
+OPERATORS_IDLE: Final = 3  # seconds after which one of them that asks nothing is closed
 GRACE: Final = 10.0  # seconds in which requests that are being served may end when the collector does
 _QUIET: Final = {"incremental": True, "handlers": {}, "loggers": {}}  # leaves everybody else's loggers alone
 
@@ -89,23 +90,25 @@ def serve_app(
 ) -> None:
     """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
     with ExitStack() as held, asyncio.Runner(loop_factory=_new_event_loop) as runner:
-        doors = [_Door(app, held.enter_context(_reserve(settings.host, settings.port)), settings.connections)]
+        reserved = held.enter_context(_reserve(settings.host, settings.port))
+        doors = [_Door(app, reserved, settings.connections, settings.body_seconds)]
         if settings.metrics_port and operations:
             reserved = held.enter_context(_reserve(settings.metrics_host, settings.metrics_port))
-            doors.append(_Door(operations, reserved, OPERATORS))
-        runner.run(_serve(app, settings, doors, ready, stop))
+            doors.append(_Door(operations, reserved, OPERATORS, OPERATORS_IDLE))
+        runner.run(_serve(app, doors, ready, stop))
 
 
 class _Door:
     """One application on one address."""
 
-    def __init__(self, app: App | Operations, reserved: socket.socket, connections: int) -> None:
+    def __init__(self, app: App | Operations, reserved: socket.socket, connections: int, idle_seconds: int) -> None:
         self._app = app
         self._reserved = reserved
         self._connections = connections
+        self._idle_seconds = idle_seconds
         self.host, self.port = reserved.getsockname()[:2]
 
-    async def open(self, settings: Settings) -> None:
+    async def open(self) -> None:
         """Listen."""
         self._server = Server(
             self._app,
@@ -116,9 +119,7 @@ class _Door:
             websockets=False,
             backlog=BACKLOG,
             backpressure=self._connections,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=1000 * settings.body_seconds, max_buffer_size=HEADER_BYTES
-            ),
+            http1_settings=HTTP1Settings(header_read_timeout=1000 * self._idle_seconds, max_buffer_size=HEADER_BYTES),
             log_enabled=False,
             log_dictconfig=_QUIET,
         )
@@ -133,7 +134,6 @@ class _Door:
 
 async def _serve(
     app: App,
-    settings: Settings,
     doors: Sequence[_Door],
     ready: Callable[[str], None],
     stop: Callable[[], bool],
@@ -146,7 +146,7 @@ async def _serve(
         try:
             for door in doors:
                 opened.append(door)
-                await door.open(settings)
+                await door.open()
             host, port = doors[0].host, doors[0].port
             ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
             serving = [door.serving for door in doors]

@@ -5,7 +5,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from datetime import UTC, date, datetime
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from time import time
@@ -16,18 +16,12 @@ import pyarrow as pa
 from pldp.collector.acts import COMMAND_LINE, record
 from pldp.collector.arrivals import Arrivals, Hour
 from pldp.collector.counting import Counting, in_steps
-from pldp.collector.database import (
-    Connection,
-    Connections,
-    Database,
-    check_program,
-    keep_meta,
-    open_database,
-)
+from pldp.collector.database import Connection, Connections, Database, keep_meta, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing, Upload
+from pldp.collector.published import Published, Version
 from pldp.collector.report_log import MIX, ReportLog
-from pldp.collector.retention import due_rounds
+from pldp.collector.retention import day_of, look_for_due
 from pldp.collector.rounds import Round, deleted_rounds, read_rounds, round_state
 from pldp.collector.saved import Counted, Keeper, Progress, forget, save
 from pldp.errors import StoreError
@@ -49,7 +43,7 @@ class Store:
     Methods that write are called from one thread, those that read from any. `where` is an SQLite file, made if it does
     not exist, the address of a PostgreSQL database (postgresql://…), or a database; `pairs` are names of two questions
     each, to be counted together for two-way tables; what `shown` returns changes by `step` reports of a level at least.
-    `clock` tells the seconds since 1970, for the closing date.
+    `clock` tells the seconds since 1970, for the closing date and for retention.
     `alone`: a store that any other process uses is refused.
     """
 
@@ -67,6 +61,7 @@ class Store:
         self.step = step
         self._arrivals = Arrivals(step)
         self._survey = survey.hash
+        self._clock = clock
         self.has_closed: Callable[[], bool] = lambda: survey.has_closed(clock())  # what is new is refused then
         self._settings = json.dumps([step, sorted(map(list, pairs))]).encode()
         self._ledger = Ledger(dearest_report(survey))
@@ -88,6 +83,7 @@ class Store:
             secret = blake2b(key=key, digest_size=32, person=b"shown").digest()
             self._counting = Counting(self._connections, self._log, self.packing, pairs, step, secret)
             self._keeper = opened.enter_context(closing(Keeper(self._connections, self._counting.shown)))
+            self._published = Published(self._connections, self.packing, step, self._keeper, self._count_shown)
             try:
                 self._log.load()
                 self._log.catch_up()  # others need not wait for it: what they write meanwhile is learned below
@@ -97,6 +93,7 @@ class Store:
                 raise StoreError("the store is damaged: what it holds has another form") from error
             self._log.keep_index()
             self.hours()
+            self.versions()  # from here on, withdrawals show in steps
             self.tidy()
             opened.pop_all()
 
@@ -268,14 +265,14 @@ class Store:
             self._erased = self._connections.erase_log()
         return self._erased
 
-    def close_round(self, who: str = COMMAND_LINE, today: date | None = None) -> Round:
+    def close_round(self, who: str = COMMAND_LINE) -> Round:
         """Close the open round: it changes by withdrawals only from then on. `who` goes into the log of acts."""
         blocks = 0
         with self._writing() as writer:
             number = self._round
             if number is not None:
                 blocks = self._log.flush(writer, number)
-                day = (today or _today()).isoformat()
+                day = day_of(self._clock())
                 writer.execute("UPDATE rounds SET closed = 1, closed_day = ? WHERE number = ?", (day, number))
                 forget(writer, number)
                 self._ledger.mix(writer)
@@ -296,18 +293,14 @@ class Store:
                 self._advance(writer)
         return self.rounds()[-1]
 
-    def delete_reports(self, days: int, today: date | None = None) -> list[int]:
-        """Delete the single reports of rounds that were closed so many days ago; return those rounds."""
-        decided = self.decide_to_delete(self.count_due(days, today))
-        while self.delete_some():
-            pass
-        return decided
+    def look_for_due(self, days: int) -> list[int]:
+        """Note which rounds were closed so many days ago, and return those of which a look a day ago noted the same."""
+        with self._writing() as writer:
+            return look_for_due(writer, days, int(self._clock()))
 
-    def count_due(self, days: int, today: date | None = None) -> list[Counted]:
-        """Count what readers may see of the rounds that were closed so many days ago; it only reads."""
-        with self._connections.snapshot() as reader:
-            due = due_rounds(reader, days, today or _today())
-        return [self._counting.shown(number) for number in due]
+    def count_rounds(self, numbers: Sequence[int]) -> list[Counted]:
+        """Count what readers may see of rounds, without anyone who has withdrawn; it only reads."""
+        return [self._counting.shown(number) for number in numbers]
 
     def decide_to_delete(self, counted: Sequence[Counted]) -> list[int]:
         """Save these tallies and let nobody withdraw from their rounds any more; return which rounds these are.
@@ -354,12 +347,20 @@ class Store:
 
     def shown(self, number: int | None = None, progress: Progress | None = None) -> Tally:
         """Return what readers may see of a round: it changes in steps, and small levels are not in it."""
+        number, shown = self._published.tally(number, progress)
+        return replace(shown, rejections=in_steps(self.rejections(number), self.step))
+
+    def _count_shown(self, number: int, progress: Progress | None) -> Tally:
         deleted = self._counting.deleted(number)
         if deleted is not None:
             return deleted
-        found = self._keeper.shown(number, progress) if self.shared else self._counting.shown(number, progress)
-        self._log.damaged.update(found.damaged)
-        return found.tally
+        counted = self._keeper.shown(number, progress) if self.shared else self._counting.shown(number, progress)
+        self._log.damaged.update(counted.damaged)
+        return counted.tally
+
+    def versions(self) -> dict[int, Version]:
+        """Return by round what its results are computed from: `shown` returns the same while it stays the same."""
+        return self._published.versions()
 
     def has_deleted(self, number: int | None = None) -> bool:
         """Tell whether the single reports of a round were deleted."""
@@ -388,9 +389,13 @@ class Store:
                 return
 
     def check_ready(self) -> None:
-        """Raise `StoreError` where the store does not answer or was migrated to a form that needs a newer program."""
-        with self._connections.snapshot() as reader:
-            check_program(reader, self._connections.database)
+        """Raise `StoreError` where the store does not answer, the last write failed, or a newer program is needed."""
+        self._connections.check_ready()
+
+    def recover(self) -> None:
+        """Find out whether the store can be written again, if the last write failed."""
+        if self._connections.failure is not None:
+            self._connections.try_to_write()
 
     @property
     def damaged(self) -> list[tuple[int, int]]:
@@ -408,17 +413,7 @@ class Store:
 
     def shown_rounds(self) -> list[Round]:
         """Return all rounds with the numbers that readers may see."""
-        if self.step == 1:
-            return self.rounds()
-        with self._connections.snapshot() as reader:
-            tails = reader.execute("SELECT round, rows FROM tail").fetchall()
-            found = reader.execute("SELECT number, closed, received, withdrawn FROM rounds ORDER BY number").fetchall()
-        shown = []
-        for number, closed, received, gone in found:
-            waiting = sum(self.packing.count(rows) for of_round, rows in tails if of_round == number)
-            steps = (received - gone - waiting) // self.step - bool(gone)
-            shown.append(Round(number, not closed, max(0, steps) * self.step, gone // self.step * self.step))
-        return shown
+        return self._published.rounds()
 
     def shown_rejections(self) -> dict[Rejection, int]:
         """Return how many reports were rejected in all, by reason, as readers may see it."""
@@ -441,7 +436,3 @@ class Store:
         self.tidy()
         self._keeper.close()
         self._connections.close()
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()

@@ -39,8 +39,9 @@ async def send(
     *,
     address: str = "192.0.2.1",
     pause: float = 0,
+    leave: asyncio.Event | None = None,
 ) -> Answer:
-    """Send one request, its body in one or more parts."""
+    """Send one request, its body in one or more parts, and stay until `leave` is set, otherwise until the answer."""
     target, _, query = path.partition("?")
     parts = [body] if isinstance(body, bytes) else list(body)
     scope = {
@@ -53,11 +54,17 @@ async def send(
         "client": (address, 1),
     }
     sent: list[Any] = []
+    ended = False
 
     async def receive() -> Any:
+        nonlocal ended
+        if ended:
+            await (leave or asyncio.Event()).wait()
+            return {"type": "http.disconnect"}
         if pause:
             await asyncio.sleep(pause)
         part = parts.pop(0) if parts else b""
+        ended = not parts
         return {"type": "http.request", "body": part, "more_body": bool(parts)}
 
     async def answer(message: Any) -> None:
