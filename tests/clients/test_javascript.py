@@ -30,7 +30,7 @@ from pldp.survey import KINDS
 CLIENT = Path(__file__).parent.parent.parent / "clients" / "js"
 SOURCE = CLIENT / "src"
 SURVEYS = CLIENT / "test" / "surveys"
-LARGEST_CORE = 57_000
+LARGEST_CORE = 57_500
 OLDEST_NODE = 20
 LONG = bool(os.environ.get("PLDP_LONG"))
 

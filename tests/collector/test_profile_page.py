@@ -22,7 +22,7 @@ LEVELS = ("kvwqzstrict", "xjpyqzopen")
 SURVEY = f"""
 pldp = 1
 title = "canaries"
-levels = {{ {LEVELS[0]} = 0.5, {LEVELS[1]} = 2 }}
+levels = {{ {LEVELS[0]} = 1, {LEVELS[1]} = 1.5 }}
 hide_level = {{ epsilon = 0.5 }}
 questions = [
     {{ name = "choice", values = {[*LABELS]} }},
@@ -38,7 +38,13 @@ CANARIES = [(NUMBER,), (FORM_STATE,), *((field,) for field in FIELDS), LABELS, B
 KEEP = "sessionStorage.draft = JSON.stringify([chosen, ...valuesOf(form)])"
 DRAFT = (
     ('form.addEventListener("change", settled)', f'form.addEventListener("change", () => {{ settled(); {KEEP}; }})'),
-    ('byId("levels").replaceChildren();', 'byId("levels").replaceChildren(); sessionStorage.removeItem("draft");'),
+    (
+        'for (const id of ["levels", "label"])',
+        'sessionStorage.removeItem("draft"); for (const id of ["levels", "label"])',
+    ),
+        'for (const id of ["levels", "label"])',
+        'sessionStorage.removeItem("draft"); for (const id of ["levels", "label"])',
+    ),
 )
 """As the page once was: it kept answers in the tab, and forgot them when the report was drawn."""
 

@@ -25,7 +25,7 @@ from pldp.budgets import epsilon_text
 from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets
 from pldp.reports import Answer, body_length, read_report
-from pldp.survey import KINDS, Question, loads, make_key, sign
+from pldp.survey import KINDS, Question, loads, make_key, report_price, sign
 
 ANSWERS = {"mode": "on foot", "late": "yes"}
 """None of these labels is ever on the wire: reports carry places in the lists of labels."""
@@ -320,16 +320,23 @@ def test_tracked_answers_tell_four_prices(person: Visit, server: Server) -> None
     assert not LONG or not person.barriers()
 
 
-def test_hidden_levels_all_cost_what_the_dearest_does_and_share_one_report(person: Visit, server: Server) -> None:
+def test_hidden_levels_all_cost_the_same_and_share_one_report(person: Visit, server: Server) -> None:
     survey = Survey.load("clients/js/test/surveys/hidden.json")
     replace_survey(person, survey.canonical)
     choose(person, server)
-    for card in person.page.locator(".level").all():
-        expect(card).to_contain_text("Answering everything costs at most ε = 4, however often you are asked.")
+    offered = person.page.locator(".level").all_inner_texts()
+    told = {text.partition("Someone")[2].partition("Question by question")[0] for text in offered}
+    assert len(told) == 1  # one picture and one price for all levels
+    asked = person.page.locator("#questions legend").all_inner_texts()
+    questions = [question for question in survey.questions if question.name in asked]
+    assert set(asked) == {question.name for question in questions}
     person.page.get_by_label("a", exact=True).first.check()
+    price = epsilon_text(report_price(survey, questions[:1], new_label=True))
+    expect(person.page.locator("#costing")).to_contain_text(f"costs ε = {price}.")
+    expect(person.page.locator("#costing")).to_contain_text("your device stops at 20.1 times")
     person.page.get_by_role("button", name="Show me what will be sent").click()
-    expect(person.page.locator("#spent")).to_contain_text("ε = 2 ")
-    expect(person.page.locator("#spends")).to_contain_text("hidden")
+    expect(person.page.locator("#spent")).to_contain_text(f"ε = {price} ")
+    expect(person.page.locator("#spends")).to_contain_text("whole report")
     person.page.get_by_role("button", name="Do not send").click()
     person.page.goto(server.url)
     expect(person.page.locator("#said li")).to_have_count(1)
@@ -496,7 +503,8 @@ def test_every_kind_of_question_can_be_asked(person: Visit, server: Server) -> N
     replace_survey(person, survey.canonical)
     person.page.goto(server.url)
     person.page.evaluate("() => { crypto.getRandomValues = (bytes) => bytes.fill(255); }")
-    expect(person.page.locator("#levels")).to_contain_text("Some answers are not protected")
+    proved = "An answer “I did not go” can be proved: 6 of 100 reports of people who give it do."
+    expect(person.page.locator("#levels")).to_contain_text(proved)
     kinds = person.page.evaluate("import('/pages/kinds/registry.js').then(({ KINDS }) => Object.keys(KINDS))")
     assert set(kinds) == set(KINDS)
     person.page.get_by_role("button", name="Show the questions").click()
@@ -543,7 +551,7 @@ def test_a_whole_set_costs_once_and_no_more_boxes_can_be_ticked_than_allowed(per
     person.page.evaluate("() => { crypto.getRandomValues = (bytes) => bytes.fill(255); }")
     expect(person.page.locator("#levels")).to_contain_text("Answering everything costs at most ε = 2")
     person.page.get_by_text("Question by question").click()
-    expect(person.page.locator("#levels")).to_contain_text("two at most 73 % sure, for an answer (ε = 1).")
+    expect(person.page.locator("#levels")).to_contain_text("two at most 73 % sure (ε = 1).")
     person.page.get_by_role("button", name="Show the questions").click()
     for label in ("a", "q", "x"):
         person.page.get_by_label(label, exact=True).check()

@@ -105,16 +105,17 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, le
 			}),
 		receipt: (report) => state.change(async (known) => [await sent.findReceipt(known, report)]),
 		withdraw,
-		/** What a report with answers to these questions costs, each at its level: [[name, level], …]. */
-		price: (asked, { newLabel = false } = {}) =>
-			state.change((known) => {
+		/**
+		 * What new reports would cost now: a function of their questions and levels, [[name, level], …]. Where levels are hidden it also
+		 * says what was told about the level before and after such a report, the cap on that, and whether a label was sent.
+		 */
+		quote: ({ newLabel = false } = {}) =>
+			state.change((known) => [(asked) => {
 				const answers = asked.map(([name, level]) => ({ question: survey.question(name), level: survey.question(name).levelOf(level) }));
-				const questions = answers.map(({ question }) => question);
-				return [hiding?.told(known, author, questions, newLabel).cost ?? sum(answers.map((answer) => spendOf(known, answer)))];
-			}),
-		/** Where levels are hidden: what was told about the level so far, what a report with these answers brings it to, and the cap. */
-		levelTold: (names, { newLabel = false } = {}) =>
-			state.change((known) => [hiding.told(known, author, names.map((name) => survey.question(name)), newLabel)]),
+				if (!hiding) return { cost: sum(answers.map((answer) => spendOf(known, answer))), level: null };
+				const { cost, ...level } = hiding.told(known, author, answers.map(({ question }) => question), newLabel);
+				return { cost, level };
+			}]),
 		changeCap: async (cap = null, { levelCap = null } = {}) => {
 			const caps = { ...(cap !== null && { cap: microOf(cap) }), ...(levelCap !== null && { level_cap: microOf(levelCap) }) };
 			return state.change((known) => [undefined, { ...known, ...caps }]);

@@ -72,7 +72,7 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 		const isNew = newLabel || !sent;
 		const pairs = withLabel(isNew, [...(sent ? [sent.told] : []), ...tablesOf(asked, "level")]);
 		const [before, after] = [sent ? mostOf(sent.told) : 0, mostOf(pairs)];
-		return { before, after, cap, hasLabel: Boolean(sent), label: isNew ? null : sent.label, pairs, cost: mostOf(withLabel(isNew, tablesOf(asked, "pair"))) };
+		return { before, after, cap, hasLabel: Boolean(sent), label: isNew ? null : sent.label, pairs, cost: asked.length && mostOf(withLabel(isNew, tablesOf(asked, "pair"))) };
 	};
 	return {
 		channel,

@@ -175,6 +175,12 @@ export interface Words {
 	quoted(question: Question, label: string): string;
 }
 
+/** What a report would cost; where levels are hidden, also what it tells about the level. */
+export interface Quote {
+	readonly cost: number;
+	readonly level: { readonly before: number; readonly after: number; readonly cap: number; readonly hasLabel: boolean } | null;
+}
+
 /**
  * Answers one survey for one person: perturbs, remembers, accounts. A question that was answered is not drawn again: in
  * the same round the same report goes out, whatever the answer, and in a later one nothing does, unless the survey's
@@ -203,10 +209,11 @@ export interface Device {
 	 * can then be answered again, at a new price: what was spent stays spent.
 	 */
 	withdraw(question: string): Promise<string>;
-	/** What a report with answers to these questions costs, each at its level, in millionths. */
-	price(asked: readonly (readonly [question: string, level?: string | null])[], options?: { newLabel?: boolean }): Promise<number>;
-	/** Where levels are hidden: what was told about the level before and after a report with these answers, in millionths, and the cap. */
-	levelTold(questions: readonly string[], options?: { newLabel?: boolean }): Promise<{ before: number; after: number; cap: number; hasLabel: boolean }>;
+	/**
+	 * What new reports would cost now, in millionths: a function of their questions and levels. Where levels are hidden it also says what
+	 * was told about the level before and after such a report, the cap on that, and whether a label was sent.
+	 */
+	quote(options?: { newLabel?: boolean }): Promise<(asked: readonly (readonly [question: string, level?: string | null])[]) => Quote>;
 	/** Set the caps, also to more than before. Only the person may ask for that. */
 	changeCap(cap?: number | string | null, options?: { levelCap?: number | string | null }): Promise<void>;
 	/** The labels of a question in the order in which this person is shown them; none for a number. */

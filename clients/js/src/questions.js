@@ -34,7 +34,8 @@ export const questionOf = async (entry, known, tracked) => {
 			...promise,
 			micro,
 			charge: module.chargeOf?.(bounds, shown) ?? micro,
-			unprotected: bounds.includes(Infinity),
+			// Places of the labels without protection: a report can prove them.
+			open: [...bounds.keys()].filter((place) => bounds[place] === Infinity),
 			weights,
 			channel,
 			...(stages && { stages: { ...stages, prices: stages.channels.map(price) } }),

@@ -75,8 +75,8 @@ test("the permanent output is another one on another device, and each level has 
 	assert.ok(new Set(outputs).size > 10); // of 27 hash functions; ten of them or fewer: below 1e-30
 	const [one, two] = await rounds(tracked, [1, 2], { random: faithful() });
 	await one.answer("direct", "a", "strict");
-	assert.equal(await two.price([["direct", "strict"]]), tracked.question("direct").levelOf("strict").stages.prices[1]);
-	assert.equal(await two.price([["direct", "open"]]), 1_000_000);
+	assert.equal((await two.quote())([["direct", "strict"]]).cost, tracked.question("direct").levelOf("strict").stages.prices[1]);
+	assert.equal((await two.quote())([["direct", "open"]]).cost, 1_000_000);
 });
 
 test("stages that do not make the published weights, or that keep no promise, are refused", async () => {
@@ -155,7 +155,7 @@ test("where levels are hidden, all answers go into one report with one level, ch
 		await device.changeCap(null, { levelCap: 1000 });
 		await device.answer(device.asked[0], "a", hidden.levels[place].name);
 		const [{ question, level, micro_epsilon }] = device.ledger().spends;
-		assert.deepEqual([question, level, micro_epsilon], ["", "", await device.price([[device.asked[0], null]], { newLabel: true })]);
+		assert.deepEqual([question, level, micro_epsilon], ["", "", (await device.quote({ newLabel: true }))([[device.asked[0], null]]).cost]);
 	}
 	const [device] = devices;
 	const [one, two] = device.asked;

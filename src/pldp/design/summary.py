@@ -93,7 +93,7 @@ def _reveals(survey: Survey, level: str, text: str) -> dict[str, Any]:
 
 
 def proofs(reveals: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """Return question and label of each answer that a report can prove, and of 100 reports how many do at each level."""
+    """Return question and label of each answer that a report can prove, and of 100 reports how many do, by level."""
     chances: dict[tuple[str, str], list[str]] = {}
     for level in reveals:
         for each in level["proved"]:

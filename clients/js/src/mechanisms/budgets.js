@@ -51,7 +51,7 @@ export const iprr = (sure, size, other) => {
 		const truths = counted.map((value) => [other[value] + kept, channel.other[value] + (same ? channel.kept : 0n)]);
 		return [largestOdds([...truths, ...other.map((weight, value) => [weight, channel.other[value]])])];
 	};
-	return { ...response(size, pick), size, kept, other, levelOdds, evidence, promised: evidence, rulesOut: (output) => !other[output] };
+	return { ...response(size, pick), size, kept, other, levelOdds, evidence, promised: evidence, rulesOut: (output) => !other[output], proof: () => Number(kept) / Number(TOTAL) };
 };
 
 export const aprr = (sure, size, other) => {

@@ -33,6 +33,7 @@ export const item_set = (sure, size, kept, raised) => {
 		byItem: true,
 		largestSet: Number(size),
 		preface: null,
+		proof: (place) => Number(kept[place]) / Number(total),
 		whole: () => {
 			const odds = kept.map((weight, place) => largest([weight, raised[place], 1n], [total - raised[place], total - weight, 1n]));
 			return odds.every(([, less]) => less) ? microOfPowers(odds) : Infinity;

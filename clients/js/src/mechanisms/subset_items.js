@@ -71,6 +71,7 @@ export const subset_items = (sure, size, chosen, other) => {
 			return [odds, [TOTAL + 4n * BigInt(slack), TOTAL, 1n]];
 		},
 		promised: evidence,
+		proof: () => truth / Number(TOTAL),
 		pair: (one, two) => Math.max(evidence(one), evidence(two)),
 		worst: () => evidence(strongest),
 		draw: (value, random) => pack(form, setOf(value, random(NOISE_BYTES * most))),

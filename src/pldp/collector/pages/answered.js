@@ -18,14 +18,16 @@ const reportsOf = async (device) => {
 	return [...found.values()];
 };
 
-/** What the next answer costs at the cheapest level, which is not always the strictest where answers are tracked. */
-const leastPrice = async (device, { name, levels }) =>
-	Math.min(...(await Promise.all(levels.map((level) => device.price(name, level.name)))));
+/** What the next answers cost at the cheapest level of each, which is not always the strictest where answers are tracked. */
+const leastPrice = async (survey, device, names) => {
+	const quote = await device.quote();
+	const cheapest = (name) => survey.question(name).levels.map((level) => [name, level.name]).reduce((a, b) => (quote([b]).cost < quote([a]).cost ? b : a));
+	return quote(names.map(cheapest)).cost;
+};
 
 /** What answering these again costs at least, and a button for it if there is as much left. */
 const secondTry = async (survey, device, names, takeBack) => {
-	const prices = await Promise.all(names.map((name) => leastPrice(device, survey.question(name))));
-	const [price, room] = [prices.reduce((sum, micro) => sum + micro, 0), roomOf(survey, device)];
+	const [price, room] = [await leastPrice(survey, device, names), roomOf(survey, device)];
 	if (price > room) {
 		return make("p", { className: "muted small" }, t("answered.too dear", { price: epsilon(price), room: epsilon(room) }));
 	}

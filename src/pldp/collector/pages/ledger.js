@@ -4,7 +4,7 @@ import { bar, byId, make } from "./dom.js";
 import { deviceWords, epsilon, levelName, questionText, t } from "./words.js";
 
 const row = (survey, { question, level, round, micro_epsilon }) =>
-	make("tr", {}, make("td", {}, questionText(survey.question(question))), make("td", {}, level ? levelName(level) : t("ledger.hidden")),
+	make("tr", {}, make("td", {}, question ? questionText(survey.question(question)) : t("ledger.report")), make("td", {}, level ? levelName(level) : t("ledger.hidden")),
 		make("td", { className: "number" }, String(round)), make("td", { className: "number" }, epsilon(micro_epsilon)));
 
 /** What this person can still spend here, in millionths: the least that the survey's total and the cap leave. */

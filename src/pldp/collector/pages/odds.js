@@ -24,4 +24,4 @@ export const wholeOdds = (micro) => {
 };
 
 /** The same for one question. */
-export const questionOdds = (micro) => (micro === Infinity ? t("odds.proved") : t("odds.at most", { percent: percent(sureness(micro)) }));
+export const questionOdds = (micro) => t("odds.at most", { percent: percent(sureness(micro)) });

@@ -6,8 +6,6 @@ export { says } from "./labels.js";
 
 const MOST_BUTTONS = 12;
 
-export const protects = () => t("protects.answer");
-
 export const fields = (id, question, options) => {
 	const { values, required } = question;
 	if (values.length <= MOST_BUTTONS) {

@@ -4,8 +4,6 @@ import { buttons, option, skipping } from "./labels.js";
 
 export { says } from "./labels.js";
 
-export const protects = ({ whole }) => t(whole ? "protects.answer" : "protects.box");
-
 /** What may be ticked together, in words. */
 const rules = (question, { values, atMost, exclusive } = question) => [
 	...(atMost < values.length ? [make("p", { className: "muted small" }, t("answer.at most", { count: atMost }))] : []),

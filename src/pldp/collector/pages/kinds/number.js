@@ -1,8 +1,6 @@
 import { make } from "../dom.js";
 import { number, t, unitOf } from "../words.js";
 
-export const protects = () => t("protects.answer");
-
 export const fields = (id, question) => {
 	const { low, high, outside, required } = question;
 	const field = make("input", { type: "number", id, step: "any", inputMode: "decimal", required });

@@ -1,6 +1,6 @@
 /**
  * The only list of kinds on this page. Each module has
- * `protects(question)`, what a level is a promise for; `fields(id, question)`, the fields and what reads their answer (undefined: none);
+ * `fields(id, question)`, the fields and what reads their answer (undefined: none);
  * `says(question, channel, output)`, a report in words.
  */
 import * as choice from "./choice.js";
