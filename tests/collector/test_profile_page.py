@@ -42,9 +42,6 @@ DRAFT = (
         'for (const id of ["levels", "label"])',
         'sessionStorage.removeItem("draft"); for (const id of ["levels", "label"])',
     ),
-        'for (const id of ["levels", "label"])',
-        'sessionStorage.removeItem("draft"); for (const id of ["levels", "label"])',
-    ),
 )
 """As the page once was: it kept answers in the tab, and forgot them when the report was drawn."""
 
