@@ -9,12 +9,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import pldp
 from helpers.claims import mean_of_few_is, rate_is, runs
 from pldp import Survey, estimate, show, tally
 from pldp.errors import CallError, EstimateError
-from pldp.simulate import Population, simulate_reports
+from pldp.simulate import Population, simulate_reports, simulate_rounds
 from pldp.tallies.kernel import tally_batch
 
 SHOPPING = Survey.load("examples/shopping.toml")
@@ -169,3 +170,32 @@ def test_groups_about_the_respondents_are_not_combined() -> None:
     own = estimate(counted, "reason", target="respondents")
     with pytest.raises(EstimateError, match="combined groups are about the population"):
         pldp.combine({"town": own, "country": own}, KNOWN)
+
+
+def means_of_rounds(seed: int) -> tuple[bool, bool]:
+    """Whether intervals of a mean over 25 rounds cover the truth, as if their errors were common, and independent.
+
+    The same people answer, and the label of their hidden level is the same in every round.
+    """
+    document = {
+        "pldp": 1, "title": "t", "levels": {"strict": 0.5, "open": 2}, "hide_level": {"epsilon": 0.5},
+        "repeat": "fresh", "questions": [{"name": "late", "values": ["yes", "no"]}],
+    }  # fmt: skip
+    survey = Survey.read(document)
+    people = Population.of_shares(survey, 1000, {"late": [0.3, 0.7]}, seed=seed)
+    results = {
+        str(each.number): estimate(tally(survey, each.batches), "late").assumption_free
+        for each in simulate_rounds(survey, people, 25, change=0.0, seed=seed)
+    }
+    known = dict.fromkeys(results, 0.04)
+    rows = (pldp.combine(results, known, same_people=same).rows()[0] for same in (True, False))
+    common, independent = (row.low < 0.3 < row.high for row in rows)
+    return common, independent
+
+
+def test_a_mean_over_rounds_of_the_same_people_covers_and_independent_rounds_do_not() -> None:
+    """A nominal interval covers fewer than `least` of so many times with a chance of 1e-6; the twin does."""
+    count = runs(24, 200)
+    common, independent = map(sum, zip(*map(means_of_rounds, range(count)), strict=True))
+    least = stats.binom.ppf(1e-6, count, 0.95)
+    assert common >= least > independent

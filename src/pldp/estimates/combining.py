@@ -8,6 +8,10 @@ each in the population is public. Then
 is the number of the whole population, however many of each group answered: groups hold different people, so their
 errors are independent. Quantiles of a number are not sums over groups and are left out.
 
+The mean over rounds that the *same* people answer is such a sum, too, but its errors are not independent: people, and
+the labels of hidden levels, are the same in every round. Whatever they have in common, the standard error is at most
+Σ known(g)·SE_g, and this is what `same_people` takes.
+
 Reference: Holt, Smith, "Post Stratification" (1979).
 """
 
@@ -16,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -76,14 +81,16 @@ class Combined(Result):
 
 
 @overload
-def combine(groups: Mapping[str, Result], known: Mapping[str, float]) -> Combined: ...
+def combine(groups: Mapping[str, Result], known: Mapping[str, float], *, same_people: bool = False) -> Combined: ...
 
 
 @overload
-def combine(groups: Mapping[str, Results], known: Mapping[str, float]) -> Results: ...
+def combine(groups: Mapping[str, Results], known: Mapping[str, float], *, same_people: bool = False) -> Results: ...
 
 
-def combine(groups: Mapping[str, Result] | Mapping[str, Results], known: Mapping[str, float]) -> Combined | Results:
+def combine(
+    groups: Mapping[str, Result] | Mapping[str, Results], known: Mapping[str, float], *, same_people: bool = False
+) -> Combined | Results:
     """Return the result of a population made of groups of different people, each with its known share.
 
     Parameters
@@ -92,6 +99,9 @@ def combine(groups: Mapping[str, Result] | Mapping[str, Results], known: Mapping
         The result of one question in every group, or all results of every group, by the name of the group.
     known
         The share of every group in the population, by name; they sum to 1 (or to 100).
+    same_people
+        Whether people may be in several groups, as in rounds that the same people answer: errors are then added up as
+        if they were common, for what rounds have in common is not known.
 
     Examples
     --------
@@ -111,17 +121,18 @@ def combine(groups: Mapping[str, Result] | Mapping[str, Results], known: Mapping
     shares = known_shares(known, names, "known", "group")
     whole = [each for each in groups.values() if isinstance(each, Results)]
     if len(whole) == len(names):
-        return by_question(whole, lambda own: combine(dict(zip(names, own, strict=True)), known), "groups")
+        again = partial(combine, known=known, same_people=same_people)
+        return by_question(whole, lambda own: again(dict(zip(names, own, strict=True))), "groups")
     results = [each for each in groups.values() if isinstance(each, Result)]
     if len(results) < len(names):
         raise CallError("pldp.combine(groups, known) needs a Result, or Results, of pldp.estimate for every group")
     check_alike(results, "groups")
     if results[0].target != "population":
         raise EstimateError('combined groups are about the population: estimate them with target="population"')
-    return _combine(results, names, shares)
+    return _combine(results, names, shares, same_people=same_people)
 
 
-def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArray) -> Combined:
+def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArray, *, same_people: bool) -> Combined:
     first, total = results[0], float(known.sum())
     shares = known / total
     if not first.has_normal_error.any():
@@ -136,13 +147,14 @@ def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArra
         notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in results),
     }
     assumptions = dict.fromkeys(text for each in results for text in each.assumptions if text != notes.SAMPLE)
+    distinct = () if same_people else (notes.DISTINCT_GROUPS,)
     reports = sum(each.reports for each in results)
     forged = [each.manipulation * share * reports / each.reports for each, share in zip(results, shares, strict=True)]
     return Combined(
         parts=tuple(results),
         names=names,
         shares=shares,
-        standard_error=np.sqrt(shares**2 @ errors**2),
+        standard_error=shares @ errors if same_people else np.sqrt(shares**2 @ errors**2),
         question=first.question,
         text=first.text,
         unit=first.unit,
@@ -151,8 +163,8 @@ def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArra
         target=first.target,
         confidence=first.confidence,
         manipulation=max(forged) if all(map(math.isfinite, forged)) else math.nan,
-        assumption_free=_combine(beside, names, known) if assumes else None,
-        assumptions=(notes.SAMPLE_OF_GROUPS, *assumptions, notes.DISTINCT_GROUPS, notes.KNOWN_EXACTLY),
+        assumption_free=_combine(beside, names, known, same_people=same_people) if assumes else None,
+        assumptions=(notes.SAMPLE_OF_GROUPS, *assumptions, *distinct, notes.KNOWN_EXACTLY),
         notes=(*notes.warnings_of(names, results), *(note for note, holds in about.items() if holds)),
     )
 

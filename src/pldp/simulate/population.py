@@ -202,7 +202,9 @@ def simulate_reports(
         population = _settle(survey, population, seed)
     for start, child in zip(range(0, population.size, rows), seeds, strict=True):
         part = slice(start, min(start + rows, population.size))
-        yield _batch(survey, population, part, np.random.default_rng(child))
+        # Devices repeat the label of a hidden level: the same people draw the same ones in every round.
+        labels = _Labels(survey, part.stop - part.start, np.random.default_rng([seed, 6, start]))
+        yield _batch(survey, population, part, labels, np.random.default_rng(child))
 
 
 def _settle(survey: Survey, population: Population, seed: int) -> Population:
@@ -221,7 +223,9 @@ def _settle(survey: Survey, population: Population, seed: int) -> Population:
     return Population(settled, population.levels)
 
 
-def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
+def _batch(
+    survey: Survey, population: Population, part: slice, labels: _Labels, generator: np.random.Generator
+) -> pa.RecordBatch:
     rows = part.stop - part.start
     ids = generator.bytes(16 * rows)
     columns: dict[str, pa.Array] = {
@@ -229,15 +233,15 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
         "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
     }
-    asked, labels = _asked(survey, rows, generator), _Labels(survey, rows)
+    asked = _asked(survey, rows, generator)
     for place, question in enumerate(survey.questions):
         if question.name in population.values:
             values, level = population.values[question.name][part], population.levels[question.name][part]
             if asked is None:
-                columns |= _question_columns(question, values, level, labels.draw(level, generator), generator)
+                columns |= _question_columns(question, values, level, labels.draw(level), generator)
                 continue
             own = asked[:, place]
-            shown = labels.draw(level[own], generator, np.flatnonzero(own))
+            shown = labels.draw(level[own], np.flatnonzero(own))
             some = _question_columns(question, values[own], level[own], shown, generator)
             spread = pa.array(np.cumsum(own) - 1, mask=~own)  # their places, and nulls elsewhere
             columns |= {name: array.take(spread) for name, array in some.items()}
@@ -262,17 +266,18 @@ def _asked(survey: Survey, rows: int, generator: np.random.Generator) -> npt.NDA
 class _Labels:
     """The labels that people show: of every level that they use one, for all questions, as devices do."""
 
-    def __init__(self, survey: Survey, people: int) -> None:
+    def __init__(self, survey: Survey, people: int, generator: np.random.Generator) -> None:
         self.channel = survey.level_channel
+        self.generator = generator
         levels = max(len(question.levels) for question in survey.questions)
         self.drawn = np.full((levels if self.channel else 0, people), -1, np.int8)
 
-    def draw(self, level: Values, generator: np.random.Generator, people: Values | None = None) -> Values:
+    def draw(self, level: Values, people: Values | None = None) -> Values:
         """Return the level itself, or the label that these people show for it: the one they drew before, if any."""
         if self.channel is None:
             return level
         places = np.arange(len(level)) if people is None else people
-        kept, new = self.drawn[level, places], perturb(self.channel, level, generator)
+        kept, new = self.drawn[level, places], perturb(self.channel, level, self.generator)
         self.drawn[level, places] = shown = np.where(kept < 0, new, kept)
         return shown
 
