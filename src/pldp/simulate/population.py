@@ -134,6 +134,9 @@ class Population(Record):
     ) -> Population:
         questions = map(survey.question, values)
         levels = {each.name: _choose_levels(each, values[each.name], level_mix, generator) for each in questions}
+        if survey.level_channel is not None and levels:
+            # A report that hides its level has one for all answers: that chosen for the first question.
+            levels = dict.fromkeys(levels, next(iter(levels.values())))
         return cls(values, levels)
 
 
