@@ -20,6 +20,7 @@ from make_vectors import CASES, make_mutants, make_vectors
 from helpers.browsers import Visits
 from helpers.machine import lacks
 from helpers.modules import with_imports
+from helpers.torsion import P, small_order_points, spellings
 from pldp import Device, Survey
 from pldp.collector.static import assets
 from pldp.mechanisms import names
@@ -46,8 +47,9 @@ def node() -> str:
     return lacks(reason)
 
 
-def run(*command: str | Path, folder: Path = CLIENT) -> str:
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
+def run(*command: str | Path, folder: Path = CLIENT, text: str = "") -> str:
+    command = tuple(map(str, command))
+    done = subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
@@ -237,6 +239,31 @@ def exported() -> set[str]:
 def test_every_exported_name_is_declared() -> None:
     declared = re.findall(r"^export (?:function|class) (\w+)", (SOURCE / "index.d.ts").read_text(), re.MULTILINE)
     assert exported() == set(declared)
+
+
+def test_keys_with_which_anybody_can_sign_are_refused(node: str) -> None:
+    """Points of small order and second spellings, named by a survey or trusted; an ordinary key is accepted."""
+    key = (SURVEYS / "commute.pub").read_text().strip()
+    weak = sorted(set().union(*map(spellings, small_order_points())))
+    weak += [number.to_bytes(32, "little").hex() for number in range(P, 2**255)]
+    script = """
+        import { readFileSync } from "node:fs";
+        import { readSurvey } from "./src/index.js";
+        const { signed, keys } = JSON.parse(readFileSync(0, "utf8"));
+        const file = JSON.parse(signed);
+        const named = (public_key) => JSON.stringify({ ...file, signature: { ...file.signature, public_key } });
+        const say = (reading) => reading.then(({ signer }) => signer, ({ name, message }) => `${name}: ${message}`);
+        const said = [];
+        for (const key of keys)
+            said.push([await say(readSurvey(named(key))), await say(readSurvey(signed, { trustedKey: key }))]);
+        console.log(JSON.stringify(said));
+    """
+    sent = json.dumps({"signed": (SURVEYS / "commute.signed.json").read_text(encoding="utf-8"), "keys": [key, *weak]})
+    told = run(node, "--input-type=module", "--eval", script, text=sent)
+    ordinary, *refused = json.loads(told)
+    assert ordinary == [key, key]
+    line = "SignatureError: signature: anybody can sign with this key; make one with pldp survey key"
+    assert refused == [[line, line]] * len(weak)
 
 
 class _Pages(SimpleHTTPRequestHandler):

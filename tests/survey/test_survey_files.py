@@ -80,7 +80,7 @@ BROKEN = {
     "not valid TOML": "pldp = ",
     "(at line 2": "pldp = 1\ntitle = \n",
     "survey: must be a table": json.dumps(
-        {"signature": {"algorithm": "ed25519", "public_key": "0" * 64, "signature": "0" * 128}}
+        {"signature": {"algorithm": "ed25519", "public_key": "1" * 64, "signature": "0" * 128}}
     ),
     "a number is too long": '{"pldp": ' + "9" * 5000 + "}",
     "not valid TOML: a number is too long": "pldp = " + "9" * 5000,

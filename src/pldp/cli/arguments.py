@@ -87,6 +87,18 @@ def check_plot(args: argparse.Namespace) -> None:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
 
 
+def check_link(link: str | None) -> None:
+    """Refuse a `--link` that is no https address; of this machine neither, as other people open it.
+
+    >>> check_link("http://localhost:8300")
+    Traceback (most recent call last):
+    ...
+    pldp.errors.UsageError: --link must be the address of the survey page and begin with https://, also for localhost
+    """
+    if link and not re.fullmatch(r"https://[^/?#\s\x00-\x1f][^\s\x00-\x1f]*", link):
+        raise UsageError("--link must be the address of the survey page and begin with https://, also for localhost")
+
+
 def connected(args: argparse.Namespace) -> Any:
     """Return a session on the cluster that the options name."""
     settings = {}
