@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LONGEST_JSON: Final = 32_000_000  # characters: a million labels of 20 characters with a budget each
 LONGEST_TOML: Final = 1_000_000  # characters: 50,000 labels; TOML is for people, and parsed 20 times more slowly
 MOST_TABLES: Final = 1_000_000  # tables and lists: 10,000 questions, each with 10 levels
+MOST_ENTRIES: Final = 4_000_000  # of all tables and lists: a million labels, and a budget for each at three levels
 MOST_PARTS: Final = 10  # of a dotted key; languages.de.questions.mode.values.car has 6
 
 # Each form ends at the latest where the parser would give up: what is opened is then read once, never tried again.
@@ -44,8 +45,12 @@ def read_bounded(path: Path) -> str:
 def parse_json(text: str, *, longest: int = LONGEST_JSON) -> Any:
     """Return the plain data of JSON, its decimals exact; refuse a key that comes twice."""
     _check_length(text, "JSON", longest)
-    if text.count("{") + text.count("[") > MOST_TABLES:
-        raise SurveyError(f"has more than {MOST_TABLES:,} tables and lists; a survey file has fewer")
+    for what, number, most in (
+        ("tables and lists", text.count("{") + text.count("["), MOST_TABLES),
+        ("entries", text.count(","), MOST_ENTRIES),
+    ):
+        if number > most:
+            raise SurveyError(f"has {number:,} {what}; a survey has at most {most:,}")
     try:
         return json.loads(text, parse_float=Decimal, object_pairs_hook=_without_repeated_keys)
     except SurveyError:
