@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
@@ -34,6 +34,7 @@ from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_le
 from pldp.survey.languages import ENGLISH, LANGUAGE_SCHEMA, read_language, with_languages
 from pldp.survey.languages import SCHEMA as LANGUAGES_SCHEMA
 from pldp.survey.lines import line_of
+from pldp.survey.lookalikes import refuse_unclear
 from pldp.survey.mixing import read_shuffle
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.parsing import parse_json, parse_toml, read_bounded
@@ -88,8 +89,11 @@ KEYS: Final[Mapping[str, Schema]] = {
 REQUIRED: Final = ("pldp", "title", "levels", "questions")
 
 
-def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
-    """Read the survey file at this path; with `trusted_key` (hexadecimal Ed25519), refuse what it did not sign."""
+def load(path: str | Path, *, trusted_key: str | None = None, running: bool = False) -> Survey:
+    """Read the survey file at this path; with `trusted_key` (hexadecimal Ed25519), refuse what it did not sign.
+
+    Names that are not clear (`pldp.survey.lookalikes`) are refused, except in a survey that is `running`.
+    """
     from pathlib import Path  # noqa: PLC0415 - a device may have the text already
 
     path = Path(path)
@@ -104,25 +108,28 @@ def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
             reason = name_contents(file.read(400)) or type(error).__name__
         raise SurveyError(f"{path}: is not a survey file, which is UTF-8 text ({reason})") from None
     try:
-        return loads(text, trusted_key=trusted_key)
+        return loads(text, trusted_key=trusted_key, running=running)
     except SurveyError as error:
         line = None if text.lstrip().startswith("{") else line_of(text, str(error))
         raise type(error)(f"{path}{'' if line is None else f', line {line}'}: {error}") from None
 
 
-def loads(text: str, *, trusted_key: str | None = None) -> Survey:
+def loads(text: str, *, trusted_key: str | None = None, running: bool = False) -> Survey:
     """Read a survey from TOML or JSON text. A signed survey is JSON with the keys `survey` and `signature`."""
     document = parse_json(text) if text.lstrip().startswith("{") else parse_toml(text)
-    return survey_from_document(document, trusted_key=trusted_key)
+    return survey_from_document(document, trusted_key=trusted_key, running=running)
 
 
-def survey_from_document(document: object, *, trusted_key: str | None = None) -> Survey:
+def survey_from_document(document: Any, *, trusted_key: str | None = None, running: bool = False) -> Survey:
     """Build a survey from the plain data of a file, which may be signed."""
     signature = None
     if isinstance(document, dict) and "signature" in document:
         signature = Signature.from_mapping(document["signature"])
         document = document.get("survey")
     survey = survey_from_mapping(document)
+    # One with weights was compiled before: devices and stores hold it, and whoever serves it is warned.
+    if not running and not all("weights" in question for question in document["questions"]):
+        refuse_unclear(survey)
     if signature is None and trusted_key is None:
         return survey
     return replace(survey, signer=verify(survey, signature, trusted_key=trusted_key), trusted=trusted_key is not None)

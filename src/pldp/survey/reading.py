@@ -22,7 +22,7 @@ _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-_JOINERS: Final = {0x200C: None, 0x200D: None, 0xFE0F: None}  # some scripts and pictures need them
+JOINERS: Final = {0x200C: None, 0x200D: None, 0xFE0F: None}  # some scripts and pictures need them
 
 
 def read_table(entry: object, key: str, known: Collection[str], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def check_distinct(names: list[str], key: str, what: str) -> None:
     """Refuse names that come twice, also if only joiners tell them apart."""
     seen: set[str] = set()
     for name in names:
-        if (shown := name.translate(_JOINERS)) in seen:
+        if (shown := name.translate(JOINERS)) in seen:
             raise SurveyError(f"{key}: must have distinct {what}; {name[:80]!r} comes twice")
         seen.add(shown)
 
