@@ -26,10 +26,10 @@ from pldp.survey import (
     make_key,
     name_warnings,
     read_logo,
+    refuse_unclear,
     repeat_mapping,
     sign,
 )
-from pldp.survey.lookalikes import refuse_unclear
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
 MOST_VALUES: Final = 50  # values whose promises are shown one by one

@@ -21,8 +21,7 @@ from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import SurveyError, UsageError
-from pldp.survey import Survey, load, read_logo
-from pldp.survey.lookalikes import unclear_texts
+from pldp.survey import Survey, load, read_logo, unclear_texts
 
 try:
     from uvloop import new_event_loop as _new_event_loop

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pldp.errors import PldpError
-from pldp.survey import Survey
-from pldp.survey.file import survey_from_document
+from pldp.survey import Survey, survey_from_document
 
 Where = tuple[str | int, ...]
 """A field of the form: `("questions", 0, "values")`, levels and questions by their places."""

@@ -14,7 +14,7 @@ from pldp.design.fields import EXPLANATIONS
 from pldp.design.writing import paths_of, write_toml
 from pldp.errors import SurveyError
 from pldp.files import atomic_write
-from pldp.survey.parsing import parse_json, parse_toml
+from pldp.survey import parse_json, parse_toml
 
 START: Final[Mapping[str, Any]] = {
     "pldp": 1,

@@ -127,7 +127,7 @@ def survey_from_document(document: Any, *, trusted_key: str | None = None, runni
         signature = Signature.from_mapping(document["signature"])
         document = document.get("survey")
     survey = survey_from_mapping(document)
-    # One with weights was compiled before: devices and stores hold it, and whoever serves it is warned.
+    # One with weights was compiled before: devices and stores hold it, and the owner of a collector is warned.
     if not running and not all("weights" in question for question in document["questions"]):
         refuse_unclear(survey)
     if signature is None and trusted_key is None:

@@ -22,8 +22,7 @@ from pldp.mechanisms import Channel
 from pldp.records import Record
 from pldp.reports import Rejection
 from pldp.show import Table, panel
-from pldp.survey import Survey, survey_from_mapping
-from pldp.survey.parsing import LONGEST_JSON, parse_json
+from pldp.survey import LONGEST_JSON, Survey, parse_json, survey_from_mapping
 from pldp.tallies.counts import Counts, counts_from_arrays, no_counts
 from pldp.tallies.together import Pair, PairCell, TableCounts, table_cells
 from pldp.words import listed
