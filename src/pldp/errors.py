@@ -24,6 +24,10 @@ class EpsilonError(PldpError, ValueError):
 class SurveyError(PldpError, ValueError):
     """A survey file that breaks a rule; the message names the key or the line."""
 
+    def __init__(self, message: str = "") -> None:
+        """Say it in one line: names in a file, which errors repeat, may have several."""
+        super().__init__(" ".join(message.splitlines()))
+
 
 class SignatureError(SurveyError):
     """A survey whose signature is missing or does not fit its content or the trusted key."""

@@ -196,7 +196,7 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
     assert (tmp_path / "key").stat().st_mode & 0o077 == 0
     assert run(capsys, "survey", "sign", SURVEY, "--key", tmp_path / "key", "--out", tmp_path / "signed.json")[0] == 0
     assert run(capsys, "survey", "check", tmp_path / "signed.json", "--trusted-key", public.strip())[0] == 0
-    code, _, err = run(capsys, "survey", "check", tmp_path / "signed.json", "--trusted-key", "0" * 64)
+    code, _, err = run(capsys, "survey", "check", tmp_path / "signed.json", "--trusted-key", "1" * 64)
     assert (code, err.count("\n")) == (2, 1)
     assert run(capsys, "survey", "key", "--out", tmp_path / "key")[0] == 2
 

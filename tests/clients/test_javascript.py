@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,12 +20,14 @@ from make_vectors import CASES, make_mutants, make_vectors
 from helpers.browsers import Visits
 from helpers.machine import lacks
 from helpers.modules import with_imports
+from helpers.torsion import P, small_order_points, spellings
 from pldp import Device, Survey
 from pldp.collector.static import assets
+from pldp.errors import SurveyError
 from pldp.mechanisms import names
 from pldp.mechanisms.tracking.stages import STAGES
 from pldp.reports import read_report
-from pldp.survey import KINDS
+from pldp.survey import KINDS, loads
 
 CLIENT = Path(__file__).parent.parent.parent / "clients" / "js"
 SOURCE = CLIENT / "src"
@@ -46,8 +48,9 @@ def node() -> str:
     return lacks(reason)
 
 
-def run(*command: str | Path, folder: Path = CLIENT) -> str:
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
+def run(*command: str | Path, folder: Path = CLIENT, text: str = "") -> str:
+    command = tuple(map(str, command))
+    done = subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
@@ -237,6 +240,65 @@ def exported() -> set[str]:
 def test_every_exported_name_is_declared() -> None:
     declared = re.findall(r"^export (?:function|class) (\w+)", (SOURCE / "index.d.ts").read_text(), re.MULTILINE)
     assert exported() == set(declared)
+
+
+def test_keys_with_which_anybody_can_sign_are_refused(node: str) -> None:
+    """Points of small order and second spellings, named by a survey or trusted; an ordinary key is accepted."""
+    key = (SURVEYS / "commute.pub").read_text().strip()
+    weak = sorted(set().union(*map(spellings, small_order_points())))
+    weak += [number.to_bytes(32, "little").hex() for number in range(P, 2**255)]
+    script = """
+        import { readFileSync } from "node:fs";
+        import { readSurvey } from "./src/index.js";
+        const { signed, keys } = JSON.parse(readFileSync(0, "utf8"));
+        const file = JSON.parse(signed);
+        const named = (public_key) => JSON.stringify({ ...file, signature: { ...file.signature, public_key } });
+        const say = (reading) => reading.then(({ signer }) => signer, ({ name, message }) => `${name}: ${message}`);
+        const said = [];
+        for (const key of keys)
+            said.push([await say(readSurvey(named(key))), await say(readSurvey(signed, { trustedKey: key }))]);
+        console.log(JSON.stringify(said));
+    """
+    sent = json.dumps({"signed": (SURVEYS / "commute.signed.json").read_text(encoding="utf-8"), "keys": [key, *weak]})
+    told = run(node, "--input-type=module", "--eval", script, text=sent)
+    ordinary, *refused = json.loads(told)
+    assert ordinary == [key, key]
+    line = "SignatureError: signature: anybody can sign with this key; make one with pldp survey key"
+    assert refused == [[line, line]] * len(weak)
+
+
+MARKS = "\n\t\r\x00\x1b\x7f\x85\u00ad\u200b\u200d\u2028\u2029\u202e\u2066\ufe0f\ufeff\ud800\U000e0041"
+PLACES: dict[str, Callable[[dict[str, Any], str], object]] = {
+    "title": lambda file, text: file.update(title=text),
+    "collector": lambda file, text: file.update(collector=text),
+    "question": lambda file, text: file["questions"][1].update(name=text),
+    "text": lambda file, text: file["questions"][1].update(text=text),
+    "label": lambda file, text: file["questions"][1]["values"].__setitem__(0, text),
+    "thanks": lambda file, text: file.update(texts={"thanks": text}),
+}
+
+
+def test_both_languages_accept_the_same_characters_in_every_text(node: str, commute: Survey) -> None:
+    """Of compiled surveys, which is all that devices in browsers read."""
+    texts, accepted = [], []
+    for change in PLACES.values():
+        for mark in MARKS:
+            file = json.loads(commute.canonical)
+            change(file, f"a{mark}b")
+            texts.append(json.dumps(file))
+            try:
+                accepted.append(loads(texts[-1]).hash)
+            except SurveyError:
+                accepted.append("SurveyError")
+    script = """
+        import { readFileSync } from "node:fs";
+        import { readSurvey } from "./src/index.js";
+        const say = (text) => readSurvey(text).then(({ hash }) => hash, ({ name }) => name);
+        console.log(JSON.stringify(await Promise.all(JSON.parse(readFileSync(0, "utf8")).map(say))));
+    """
+    assert json.loads(run(node, "--input-type=module", "--eval", script, text=json.dumps(texts))) == accepted
+    kept = {mark for mark, outcome in zip(MARKS, accepted, strict=False) if outcome != "SurveyError"}
+    assert kept == set("\n\u200d\u2028\u2029\ufe0f")
 
 
 class _Pages(SimpleHTTPRequestHandler):

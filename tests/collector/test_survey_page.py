@@ -601,7 +601,7 @@ def test_a_survey_that_another_key_signed_is_refused(person: Visit, server: Serv
     for key, altered, line in (
         (public, signed, "The survey was signed with the key that this page trusts"),
         (public, signed.replace("train", "plane"), "Signature: does not fit the survey"),
-        ("0" * 64, signed, "Signature: was not made with the trusted key"),
+        ("1" * 64, signed, "Signature: was not made with the trusted key"),
     ):
         person.page.unroute_all()
         person.alter("/", ('name="pldp-trusted-key" content=""', f'name="pldp-trusted-key" content="{key}"'))

@@ -249,8 +249,9 @@ def test_enrolled_people_get_links_and_a_new_database_is_said(tmp_path: Path, co
     assert f"pldp serve SURVEY --database {path}" in capsys.readouterr().err
     Store(commute, path).close()
     enrol = ["store", "enrol", "ben", "--budget", "4", "--database", str(path), "--link"]
-    assert main([*enrol, "survey.example.org"]) == 2
-    assert "--link must be the address of the survey page" in capsys.readouterr().err
+    for address in ("survey.example.org", "http://survey.example.org/", "http://localhost:8300"):
+        assert main([*enrol, address]) == 2
+        assert "--link must be the address of the survey page and begin with https://" in capsys.readouterr().err
     assert main([*enrol, "https://survey.example.org/"]) == 0
     told = capsys.readouterr()
     assert "new database" not in told.err

@@ -189,6 +189,36 @@ def test_a_planted_file_does_not_loosen_the_permissions(commute: Survey, tmp_pat
     assert (tmp_path / "device.json").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("repeat", ["once", "fresh", "tracked"])
+def test_a_required_question_is_in_every_report_until_it_is_answered(repeat: str) -> None:
+    """Also in the next round, where all but `once` ask it again."""
+    question = {"values": ["x", "y"], "mechanism": "krr"}
+    questions = [{"name": "p", "required": True, **question}, {"name": "q", **question}, {"name": "r", **question}]
+    survey = Survey.read({"pldp": 1, "title": "t", "repeat": repeat, "levels": {"a": 1}, "questions": questions})
+    device = Device(survey)
+    refusal = pytest.raises(AnswerError, match="question 'p' is required: answer it in the same report")
+    with refusal:
+        device.answer("q", "x")
+    device.answer_all({"p": "x", "q": "x"}, "a")
+    assert len(device.answer("r", "x").answers) == 1  # the second report may leave out what is answered
+    device.round = 2
+    if repeat == "once":
+        return
+    with refusal:
+        device.answer("q", "x")
+    assert len(device.answer_all({"p": "x", "q": "x"}, "a").answers) == 2
+
+
+def test_a_required_question_is_required_again_once_its_answer_is_withdrawn() -> None:
+    question = {"values": ["x", "y"], "mechanism": "krr"}
+    questions = [{"name": "p", "required": True, **question}, {"name": "q", **question}]
+    device = Device(Survey.read({"pldp": 1, "title": "t", "levels": {"a": 1}, "questions": questions}))
+    device.answer("p", "x")
+    device.withdraw("p")
+    with pytest.raises(AnswerError, match="question 'p' is required"):
+        device.answer("q", "x")
+
+
 def test_one_label_serves_all_questions_of_a_level() -> None:
     questions = ",".join(f'{{name="q{number}",values=["x","y"],mechanism="krr"}}' for number in range(10))
     survey = loads(f'pldp=1\ntitle="t"\nhide_level={{epsilon=0.3}}\nlevels={{a=0.5,b=1,c=2}}\nquestions=[{questions}]')

@@ -185,6 +185,9 @@ def test_what_cannot_be_made_leaves_nothing_behind(tmp_path: Path, capsys, monke
         (["--names", "x"], "--names invites people: add --budget, --database and --link"),
         (["--budget", "4"], "--budget goes with --names FILE"),
         (["--link", "survey.example"], "must be the address of the survey page"),
+        (["--link", "http://survey.example"], "begin with https://, also for localhost"),
+        (["--link", "http://127.0.0.1:8300"], "begin with https://, also for localhost"),
+        (["--link", "https://survey.example/\nhttps://other.example"], "must be the address of the survey page"),
         (["--key", str(tmp_path / "none")], "No such file"),
     ):
         assert main([*words, *more]) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from pldp import Device, Survey
 from pldp.reports import Answer, Report, body_length, read_report
-from pldp.survey import Question
+from pldp.survey import Question, survey_from_mapping
 
 ID = "0f" * 16
 ELEVEN = [str(number) for number in range(11)]  # outputs of one digit and of two
@@ -37,7 +37,8 @@ CASES = {
 
 def make(questions: list[dict[str, object]], more: dict[str, object]) -> Survey:
     levels = {"a": 1, "longer": 1.5, LAST: 2}
-    return Survey.read({"pldp": 1, "title": "Lengths", "levels": levels, "questions": questions, **more})
+    # As a stored survey: new ones have no names of two lines.
+    return survey_from_mapping({"pldp": 1, "title": "Lengths", "levels": levels, "questions": questions, **more})
 
 
 def answers(question: Question) -> list[Answer]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -21,9 +22,11 @@ class Reader(HTMLParser):
         super().__init__()
         self.tags: list[str] = []
         self.open: list[str] = []
+        self.labels: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.append(tag)
+        self.labels += [value for name, value in attrs if name == "aria-label"]
         if tag not in self.EMPTY:
             self.open.append(tag)
 
@@ -101,6 +104,21 @@ def test_labels_notes_and_titles_are_text(kind: str) -> None:
     for each in result.get("rounds", ()):
         each["name"] += HOSTILE
     assert "img" not in read(show.card(result)).tags
+
+
+def test_captions_names_and_notes_of_tables_are_text() -> None:
+    markup = show.panel(HOSTILE, HOSTILE, show.Table(HOSTILE, (HOSTILE,) * 2, [(HOSTILE,) * 2], note=HOSTILE))
+    reader = read(markup)
+    assert "img" not in reader.tags
+    assert reader.labels == [HOSTILE]
+    assert f"<caption>{escape(HOSTILE)}</caption>" in markup
+
+
+def test_captions_of_pictures_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(show.BY_KIND["choice"]), "legend_of", lambda *_: HOSTILE)
+    card = show.card(mappings.choice())
+    assert "img" not in read(card).tags
+    assert f"<figcaption>{escape(HOSTILE)}</figcaption>" in card
 
 
 @pytest.mark.parametrize("kind", mappings.EVERY_KIND)

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +22,8 @@ from pldp.errors import TallyError
 from pldp.reports.columns import write_parquet
 from pldp.simulate import Population, simulate_reports
 from pldp.tallies.sql import query, read_counts
+from pldp.tallies.sql.query import REASONS
+from pldp.tallies.sql.reading import COLUMNS
 
 PAIR = ("mode", "late")
 Rows = list[dict[str, Any]]
@@ -121,6 +124,53 @@ def test_a_result_that_does_not_fit_gets_one_clear_line(
     assert line in str(told.value)
     assert str(told.value).startswith(f"{path}: ")
     assert "\n" not in str(told.value)
+
+
+def late_only(answers: int, reports: int) -> tuple[Survey, Rows]:
+    """A survey with one question, and a result whose rows agree about the answers to it."""
+    survey = Survey.read(
+        {"pldp": 1, "title": "t", "levels": {"open": 2}, "questions": [{"name": "late", "values": ["yes", "no"]}]}
+    )
+    summary = [("", "survey", survey.hash, reports), ("", "accepted", "", reports), ("late", "", "", answers)]
+    summary += [("", "rejected", reason.value, 0) for reason in REASONS]
+    rows = [*summary, ("late", "open", "0", answers // 2), ("late", "open", "1", answers - answers // 2)]
+    return survey, [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize(("answers", "line"), [(900, "each report answers at least one"), (1100, "at most once")])
+def test_reports_without_an_answer_or_with_two_are_refused_where_they_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], answers: int, line: str
+) -> None:
+    for number in (1000, answers):
+        survey, rows = late_only(number, 1000)
+        survey.save(tmp_path / "survey.json")
+        words = ["tally", "--from-counts", str(save_csv(tmp_path / "counts", rows)), "--out", str(tmp_path / "t.tally")]
+        assert main([*words, "--survey", str(tmp_path / "survey.json")]) == (0 if number == 1000 else 2)
+        assert (tmp_path / "t.tally").exists() == (number == 1000)
+        (tmp_path / "t.tally").unlink(missing_ok=True)
+    told = capsys.readouterr().err
+    assert f"counts.csv: question 'late' has {answers:,} answers in 1,000 reports; " in told
+    assert line in told
+    assert told.count("\n") == 1
+
+
+def test_rows_of_many_kinds_are_each_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing every row with every kind of row takes hours for a million of them."""
+    survey, rows = late_only(1000, 1000)
+    strange = [{"question": "", "level": f"odd {place}", "output": "", "count": 1} for place in range(300)]
+    compared = []
+    find = np.flatnonzero
+    monkeypatch.setattr(np, "flatnonzero", lambda array: compared.append(len(array)) or find(array))
+    with pytest.raises(TallyError, match="has a row that no query of `pldp sql` makes"):
+        read_counts(survey, save_csv(tmp_path / "counts", [*rows, *strange]))
+    assert sum(compared) <= 2 * len([*rows, *strange])
+
+
+def test_a_deeply_nested_name_is_an_unknown_question(tmp_path: Path) -> None:
+    survey, rows = late_only(1000, 1000)
+    nested = {"question": "[" * 100_000, "level": "open", "output": "0", "count": 1}
+    with pytest.raises(TallyError, match="the survey has no question"):
+        read_counts(survey, save_csv(tmp_path / "counts", [*rows, nested]))
 
 
 def test_files_that_are_no_result_get_one_clear_line(

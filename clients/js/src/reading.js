@@ -26,6 +26,10 @@ const UNSEEN = new RegExp("[\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u
 	"\\u2060-\\u206f\\u3164\\ufe00-\\ufe0e\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}]", "u");
 export const shownOf = (text) => text.replace(/[\u200c\u200d\ufe0f]/g, "");
 
+/**
+ * Line breaks are left to Python, which refuses them in names and labels of new surveys, as it does names that look alike:
+ * this reads compiled surveys only, which passed that, or which people have been answering since before.
+ */
 export const textOf = (entry, key, longest = TEXT, form = /\P{White_Space}/u) => {
 	const fits = typeof entry === "string" && [...entry].length <= longest && form.test(entry);
 	check(fits && entry === entry.normalize() && !/(?!\n)[\p{Cc}\p{Cs}]/u.test(entry) && !UNSEEN.test(entry), key);

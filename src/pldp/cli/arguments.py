@@ -87,6 +87,18 @@ def check_plot(args: argparse.Namespace) -> None:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
 
 
+def check_link(link: str | None) -> None:
+    """Refuse a `--link` that is no https address; of this machine neither, as other people open it.
+
+    >>> check_link("http://localhost:8300")
+    Traceback (most recent call last):
+    ...
+    pldp.errors.UsageError: --link must be the address of the survey page and begin with https://, also for localhost
+    """
+    if link and not re.fullmatch(r"https://[^/?#\s\x00-\x1f][^\s\x00-\x1f]*", link):
+        raise UsageError("--link must be the address of the survey page and begin with https://, also for localhost")
+
+
 def connected(args: argparse.Namespace) -> Any:
     """Return a session on the cluster that the options name."""
     settings = {}
@@ -125,15 +137,23 @@ def read_lines(path: str) -> Iterator[bytes]:
         raise ReportError(f"{path}: there is no such file") from None
 
 
+def read_json(option: str, path: str) -> Any:
+    """Read the JSON file that an option names."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{option}: {path}: there is no such file") from None
+    except (ValueError, RecursionError) as error:
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"{option}: {path}{line}: not valid JSON") from None
+
+
 def read_level_mix(text: str | None) -> Any:
     """Read `strict=0.5,open=0.5`, or a JSON file with such weights, or with such weights per value."""
     if text is None:
         return None
     if text.endswith(".json"):
-        try:
-            mix = json.loads(Path(text).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise UsageError(f"--level-mix: {text}, line {error.lineno}: not valid JSON") from None
+        mix = read_json("--level-mix", text)
         if not _is_mix(mix):
             raise UsageError(f"--level-mix: {text} must be an object of numbers, or of such objects per value")
         return mix
@@ -159,12 +179,7 @@ def read_known(text: str, *, groups: bool = False) -> Any:
     """Read the known shares of a question's labels, or of groups: as text, or from a JSON file."""
     if not text.endswith(".json"):
         return parse_shares(text) if groups else parse_known(text)
-    try:
-        return json.loads(Path(text).read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UsageError(f"--known: {text}, line {error.lineno}: not valid JSON") from None
-    except FileNotFoundError:
-        raise UsageError(f"--known: {text}: there is no such file") from None
+    return read_json("--known", text)
 
 
 def _is_mix(mix: object) -> bool:
@@ -174,14 +189,25 @@ def _is_mix(mix: object) -> bool:
     )
 
 
+@contextmanager
+def refuse_broken_csv(where: str) -> Iterator[None]:
+    """Say in one line why a table cannot be read, such as a cell that is longer than any text here."""
+    try:
+        yield
+    except csv.Error as error:
+        raise UsageError(f"{where}: is not a valid CSV file ({error})") from None
+
+
 def read_counts(survey: Survey, path: str, option: str = "--counts") -> dict[str, dict[str, int]]:
     """Read a CSV with the columns question, value, people."""
     counts: dict[str, dict[str, int]] = {}
     with Path(path).open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
+        with refuse_broken_csv(f"{option}: {path}"):
+            rows = list(reader)
         if not {"value", "people"} <= set(reader.fieldnames or ()):
             raise UsageError(f"{option}: {path} must have the columns question, value, people")
-        for line, row in enumerate(reader, start=2):
+        for line, row in enumerate(rows, start=2):
             question = row.get("question") or survey.questions[0].name
             if not re.fullmatch("[0-9]{1,12}", row["people"] or ""):
                 raise UsageError(f"{option}: {path}, line {line}: people must be a whole number")

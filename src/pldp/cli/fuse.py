@@ -117,7 +117,7 @@ def _surveys(args: argparse.Namespace) -> list[Survey | None]:
         raise UsageError(
             f"--survey: give one for all files, or one for each of the {len(args.files)}, not {len(named)}"
         )
-    loaded = {path: load(path) for path in dict.fromkeys(named) if path != "-"}
+    loaded = {path: load(path, running=True) for path in dict.fromkeys(named) if path != "-"}
     surveys = [loaded.get(path) for path in named] or [survey_of(path) for path in args.files]
     given = [option for option in PLAIN_OPTIONS if getattr(args, option) is not None]
     if given and all(survey is not None for survey in surveys):

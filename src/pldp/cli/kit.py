@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pldp.cli.arguments import with_extra
+from pldp.cli.arguments import check_link, with_extra
 from pldp.cli.output import add_json_option, emit, make_table, progress_bar
 from pldp.cli.store import make_links
 from pldp.errors import UsageError
@@ -39,8 +39,7 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError("--names invites people: add --budget, --database and --link")
     if given and not args.names:
         raise UsageError(f"--{given[0]} goes with --names FILE")
-    if args.link and not args.link.startswith(("https://", "http://")):
-        raise UsageError("--link must be the address of the survey page and begin with https://")
+    check_link(args.link)
     survey = load(args.survey)
     key = None if args.key is None else Path(args.key).read_text(encoding="utf-8").strip()
     with progress_bar("auditing") as bar:

@@ -1,16 +1,14 @@
 """`pldp plan`: the errors to expect, and the best way to ask, before anybody is asked."""
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
-from pldp.cli.arguments import check_plot, read_counts, read_level_weights
+from pldp.cli.arguments import check_plot, read_counts, read_json, read_level_weights
 from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
@@ -83,11 +81,7 @@ def _read_shares(survey: Survey, path: str | None) -> Any:
         return path
     if not path.endswith(".json"):
         return read_counts(survey, path, "--shares")
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise UsageError(f"--shares: {path}{line}: not valid JSON") from None
+    found = read_json("--shares", path)
     if not isinstance(found, dict):
         raise UsageError(
             f"--shares: {path} must be what pldp estimate --json writes, or an object of shares by question"

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pldp.budgets import ALLOCATIONS, SCORED_LEVEL, ScoredValue, Scoring, score_values
+from pldp.cli.arguments import refuse_broken_csv
 from pldp.cli.output import add_json_option, emit, file_type, make_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon
 from pldp.errors import EpsilonError, UsageError
@@ -128,7 +129,7 @@ def _read(path: str, scale: tuple[float, float]) -> Read:
 
 
 def _csv(path: str) -> tuple[list[str], list[list[str]]]:
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+    with Path(path).open(encoding="utf-8-sig", newline="") as file, refuse_broken_csv(path):
         rows = [row for row in csv.reader(file) if row]
     if not rows:
         raise UsageError(f"{path}: is empty")

@@ -55,7 +55,7 @@ def _run(args: argparse.Namespace) -> None:
         from pldp.collector import Tokens, serve, token_command, warnings  # noqa: PLC0415 - optional
 
     def tell(address: str) -> None:
-        found = warnings(load(args.survey), settings, Tokens(settings.database))
+        found = warnings(load(args.survey, running=True), settings, Tokens(settings.database))
         if settings.log == "json":
             _log(address, found)
         else:

@@ -25,7 +25,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> None:
-    survey = load(args.survey)
+    survey = load(args.survey, running=True)
     text = query(survey, args.table, args.dialect, pairs=args.pair, bytes_as=args.bytes)
     emit_json(args, {"survey": survey.hash, "dialect": args.dialect, "table": args.table, "query": text})
     if args.json != "-":

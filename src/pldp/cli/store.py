@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pldp import collector
 from pldp.budgets import epsilon_text, micro_epsilon
-from pldp.cli.arguments import with_extra
+from pldp.cli.arguments import check_link, with_extra
 from pldp.cli.output import add_json_option, emit, make_table
 from pldp.cli.serve import add_settings
 from pldp.collector import Settings
@@ -190,8 +190,7 @@ def _enrol(args: argparse.Namespace) -> None:
     names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
         raise UsageError("name someone to enrol, or a file with names (--names FILE)")
-    if args.link and not args.link.startswith(("https://", "http://")):
-        raise UsageError("--link must be the address of the survey page and begin with https://")
+    check_link(args.link)
     _say_if_new(args)
     tokens, budget = _open("Tokens", args), micro_epsilon(args.budget, largest=LARGEST_TOTAL)
     made = tokens.enrol(names, budget, args.days)

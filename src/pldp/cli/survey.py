@@ -26,6 +26,7 @@ from pldp.survey import (
     make_key,
     name_warnings,
     read_logo,
+    refuse_unclear,
     repeat_mapping,
     sign,
 )
@@ -50,9 +51,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     signing.add_argument("--key", required=True, metavar="FILE", help="file with the private key")
     for action in (build, signing):
         action.add_argument("--out", required=True, type=file_type(".json"), metavar="FILE", help="JSON file to write")
-    build.set_defaults(run=lambda args: load(args.survey).save(args.out))
+    build.set_defaults(run=lambda args: _load_new(args.survey).save(args.out))
     for action, run in ((check, _check), (key, _key), (signing, _sign)):
         action.set_defaults(run=run)
+
+
+def _load_new(path: str) -> Survey:
+    """Read a survey that people are going to get; a compiled one with names that are not clear is refused, too."""
+    survey = load(path)
+    refuse_unclear(survey)
+    return survey
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -227,4 +235,4 @@ def _key(args: argparse.Namespace) -> None:
 
 def _sign(args: argparse.Namespace) -> None:
     key = Path(args.key).read_text(encoding="utf-8").strip()
-    Path(args.out).write_text(sign(load(args.survey), key), encoding="utf-8")
+    Path(args.out).write_text(sign(_load_new(args.survey), key), encoding="utf-8")

@@ -39,7 +39,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> None:
-    survey = load(args.survey) if args.survey else None
+    survey = load(args.survey, running=True) if args.survey else None
     _check(args)
     if args.skip_unreadable and all(path.endswith((".tally", ".csv")) or _is_text(path) for path in args.reports):
         raise UsageError("--skip-unreadable is for Parquet files; there are none here")

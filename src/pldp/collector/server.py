@@ -20,8 +20,8 @@ from pldp.collector.operations import Operations
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
-from pldp.errors import UsageError
-from pldp.survey import Survey, load, read_logo
+from pldp.errors import SurveyError, UsageError
+from pldp.survey import Survey, load, read_logo, unclear_texts
 
 try:
     from uvloop import new_event_loop as _new_event_loop
@@ -51,7 +51,10 @@ def serve(
     In another thread than the first one, `stop` says when to end; it is asked ten times a second. In a `preview` the
     people in the store are simulated.
     """
-    survey = load(survey_path)
+    survey = load(survey_path, running=True)
+    unclear = unclear_texts(survey)
+    if unclear and Tokens(settings.database).price() is None:  # people who answer it already can go on
+        raise SurveyError(f"{survey_path}: {unclear[0]}")
     known = settings.known_shares()
     if known is not None:
         from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start

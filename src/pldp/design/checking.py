@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pldp.errors import PldpError
-from pldp.survey import Survey, survey_from_mapping
+from pldp.survey import Survey, survey_from_document
 
 Where = tuple[str | int, ...]
 """A field of the form: `("questions", 0, "values")`, levels and questions by their places."""
@@ -86,7 +86,7 @@ def check_document(document: Mapping[str, Any]) -> tuple[Survey | None, list[Tro
         found = [*_alone(document, _STAND_IN, None), *_of_levels(document), Trouble(("questions",), "add a question")]
         return None, _first_of_each(found)
     try:
-        return survey_from_mapping(dict(document)), []
+        return survey_from_document(dict(document)), []
     except PldpError as error:
         found = [locate(str(error), document)]
     questions = document["questions"]
@@ -103,7 +103,7 @@ def _alone(document: Mapping[str, Any], question: Any, place: int | None) -> Ite
     single = {key: entry for key, entry in document.items() if key not in {"ask", "hide_level"} or place is None}
     single.pop("ask", None)
     try:
-        survey_from_mapping({**single, "questions": [question]})
+        survey_from_document({**single, "questions": [question]})
     except PldpError as error:
         trouble = locate(str(error), {**document, "questions": [question]})
         of_question = trouble.where[:1] == ("questions",)

@@ -1,7 +1,6 @@
 """A survey file that is being written: read as plain data, saved whole, and never over changes made elsewhere."""
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,6 +14,7 @@ from pldp.design.fields import EXPLANATIONS
 from pldp.design.writing import paths_of, write_toml
 from pldp.errors import SurveyError
 from pldp.files import atomic_write
+from pldp.survey import parse_json, parse_toml
 
 START: Final[Mapping[str, Any]] = {
     "pldp": 1,
@@ -91,12 +91,9 @@ class Draft:
 
 def _read(path: Path, text: str) -> dict[str, Any]:
     try:
-        if path.suffix == ".json":
-            found = json.loads(text, parse_float=Decimal)
-        else:
-            found = tomllib.loads(text, parse_float=Decimal)
-    except ValueError as error:
-        raise SurveyError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
+        found = parse_json(text) if path.suffix == ".json" else parse_toml(text)
+    except SurveyError as error:
+        raise SurveyError(f"{path}: {error}") from None
     if not isinstance(found, dict):
         raise SurveyError(f"{path}: must be a table of keys")
     return found

@@ -20,10 +20,8 @@ A file is TOML or JSON with the keys of `survey.schema.json`:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level
@@ -37,8 +35,10 @@ from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_le
 from pldp.survey.languages import ENGLISH, LANGUAGE_SCHEMA, read_language, with_languages
 from pldp.survey.languages import SCHEMA as LANGUAGES_SCHEMA
 from pldp.survey.lines import line_of
+from pldp.survey.lookalikes import refuse_unclear
 from pldp.survey.mixing import read_shuffle
 from pldp.survey.model import SCHEMA, Survey
+from pldp.survey.parsing import parse_json, parse_toml, read_bounded
 from pldp.survey.question import Question, Schema, ref
 from pldp.survey.reading import (
     LONGEST_NAME,
@@ -90,74 +90,50 @@ KEYS: Final[Mapping[str, Schema]] = {
 REQUIRED: Final = ("pldp", "title", "levels", "questions")
 
 
-def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
-    """Read the survey file at this path; with `trusted_key` (hexadecimal Ed25519), refuse what it did not sign."""
+def load(path: str | Path, *, trusted_key: str | None = None, running: bool = False) -> Survey:
+    """Read the survey file at this path; with `trusted_key` (hexadecimal Ed25519), refuse what it did not sign.
+
+    Names that are not clear (`pldp.survey.lookalikes`) are refused, except in a survey that is `running`.
+    """
     from pathlib import Path  # noqa: PLC0415 - a device may have the text already
 
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path)
     except FileNotFoundError:
         raise SurveyError(f"{path}: there is no such file") from None
     except OSError as error:
         raise SurveyError(f"{path}: cannot be read ({type(error).__name__})") from None
     except UnicodeDecodeError as error:
-        reason = name_contents(path.read_bytes()[:400]) or type(error).__name__
+        with path.open("rb") as file:
+            reason = name_contents(file.read(400)) or type(error).__name__
         raise SurveyError(f"{path}: is not a survey file, which is UTF-8 text ({reason})") from None
     try:
-        return loads(text, trusted_key=trusted_key)
+        return loads(text, trusted_key=trusted_key, running=running)
     except SurveyError as error:
         line = None if text.lstrip().startswith("{") else line_of(text, str(error))
         raise type(error)(f"{path}{'' if line is None else f', line {line}'}: {error}") from None
 
 
-def loads(text: str, *, trusted_key: str | None = None) -> Survey:
+def loads(text: str, *, trusted_key: str | None = None, running: bool = False) -> Survey:
     """Read a survey from TOML or JSON text. A signed survey is JSON with the keys `survey` and `signature`."""
-    form, parse = ("JSON", _parse_json) if text.lstrip().startswith("{") else ("TOML", _parse_toml)
-    try:
-        document = parse(text)
-    except SurveyError:
-        raise
-    except (ValueError, ArithmeticError):
-        raise SurveyError(f"not valid {form}: a number is too long") from None
-    except RecursionError:
-        raise SurveyError("nested too deeply") from None
-    return survey_from_document(document, trusted_key=trusted_key)
+    document = parse_json(text) if text.lstrip().startswith("{") else parse_toml(text)
+    return survey_from_document(document, trusted_key=trusted_key, running=running)
 
 
-def survey_from_document(document: object, *, trusted_key: str | None = None) -> Survey:
+def survey_from_document(document: Any, *, trusted_key: str | None = None, running: bool = False) -> Survey:
     """Build a survey from the plain data of a file, which may be signed."""
     signature = None
     if isinstance(document, dict) and "signature" in document:
         signature = Signature.from_mapping(document["signature"])
         document = document.get("survey")
     survey = survey_from_mapping(document)
+    # One with weights was compiled before: devices and stores hold it, and the owner of a collector is warned.
+    if not running and not all("weights" in question for question in document["questions"]):
+        refuse_unclear(survey)
     if signature is None and trusted_key is None:
         return survey
     return replace(survey, signer=verify(survey, signature, trusted_key=trusted_key), trusted=trusted_key is not None)
-
-
-def _parse_json(text: str) -> Any:
-    try:
-        return json.loads(text, parse_float=Decimal, object_pairs_hook=_without_repeated_keys)
-    except json.JSONDecodeError as error:
-        raise SurveyError(f"line {error.lineno}: not valid JSON: {error.msg}") from None
-
-
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        raise SurveyError("not valid JSON: a key comes twice in one table")
-    return table
-
-
-def _parse_toml(text: str) -> Any:
-    import tomllib  # noqa: PLC0415 - a device that reads JSON starts faster without it
-
-    try:
-        return tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise SurveyError(f"not valid TOML: {error}") from None
 
 
 def survey_from_mapping(document: object) -> Survey:

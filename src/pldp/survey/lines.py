@@ -1,9 +1,10 @@
 """Where a key stands in a TOML survey file, so that an error can name the line."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-_HEADER: Final = re.compile(r"^\s*(\[\[?)\s*([\w.\"' -]+?)\s*\]\]?\s*(?:#.*)?$")
+_HEADER: Final = re.compile(r"^\s*+(\[\[?+)\s*+([\w.\"' -]*[\w.\"'-])\s*+\]\]?+\s*+(?:#.*)?$")
 _KEY: Final = re.compile(r"^\s*[\"']?([\w-]+)[\"']?\s*(?:\.[^=]*)?=\s*(.*)$")
 _NAMED: Final = re.compile(r"^question (.+?)(?:[.,:]|$)")
 _NUMBERED: Final = re.compile(r"^questions\[(\d+)\]")
@@ -19,12 +20,13 @@ def line_of(text: str, error: str) -> int | None:
     place, keys = _where(error)
     header, question, named = "", -1, None
     nearest = None
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
         found = _HEADER.match(line)
         if found:
             header = found[2]
             if found[1] == "[[" and header == "questions":
-                question, named = question + 1, _name_after(text, number)
+                question, named = question + 1, _name_after(lines, number)
             elif header.split(".")[0] == "questions":
                 header = header.removeprefix("questions.")
             else:
@@ -52,9 +54,9 @@ def _where(error: str) -> tuple[int | str | None, list[str]]:
     return place, re.findall(r"[\w-]+", below)
 
 
-def _name_after(text: str, line: int) -> str | None:
+def _name_after(lines: Sequence[str], line: int) -> str | None:
     """Return the name of the question whose table begins on this line."""
-    for following in text.splitlines()[line:]:
+    for following in map(lines.__getitem__, range(line, len(lines))):
         if _HEADER.match(following):
             return None
         entry = _KEY.match(following)

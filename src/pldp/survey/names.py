@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from pldp.mechanisms import MICRO, epsilon_text
+from pldp.survey.lookalikes import unclear_texts
 
 if TYPE_CHECKING:
     from pldp.budgets import Level
@@ -27,7 +28,7 @@ _NOT: Final = {"no", "not"}
 
 
 def name_warnings(survey: "Survey") -> list[str]:
-    """Return one line for each level whose name promises more than its ε keeps; none where names are honest.
+    """Return one line for each level whose name promises more than its ε keeps, and for names that are not clear.
 
     >>> from pldp.survey import Survey
     >>> question = {"name": "late", "values": ["yes", "no"]}
@@ -35,7 +36,7 @@ def name_warnings(survey: "Survey") -> list[str]:
     >>> [line[:75] for line in name_warnings(survey)]
     ["level 'high' (ε = 2) of question 'late' protects less than level 'low' (ε ="]
     """
-    return [*_anonymous(survey), *_unprotected(survey), *_reversed(survey)]
+    return [*_anonymous(survey), *_unprotected(survey), *_reversed(survey), *unclear_texts(survey)]
 
 
 def _words(level: "Level") -> list[str]:

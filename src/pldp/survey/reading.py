@@ -15,11 +15,14 @@ from pldp.words import listed, suggest
 
 LONGEST_NAME: Final = 64
 LONGEST_TEXT: Final = 2000
+LONGEST_NUMBER: Final = 100
+_SHOWN: Final = 80  # characters of an entry in an error
+_SHORT_NUMBER: Final = re.compile(rf"(?![^eE]*[eE][+-]?[0-9_]{{4}}).{{0,{LONGEST_NUMBER}}}", re.DOTALL)
 _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-_JOINERS: Final = {0x200C: None, 0x200D: None, 0xFE0F: None}  # some scripts and pictures need them
+JOINERS: Final = {0x200C: None, 0x200D: None, 0xFE0F: None}  # some scripts and pictures need them
 
 
 def read_table(entry: object, key: str, known: Collection[str], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -53,6 +56,9 @@ def read_number(entry: object, key: str) -> int | str | Decimal:
     """Return a number as it was written; a float of Python stands for its shortest decimal text."""
     if isinstance(entry, bool) or not isinstance(entry, int | float | str | Decimal):
         fail(key, "must be a number", entry)
+    # Exact arithmetic with longer ones takes hours: 1e-999999999 has a denominator of a billion digits.
+    if abs(entry) > 10**LONGEST_NUMBER if isinstance(entry, int) else not _SHORT_NUMBER.fullmatch(str(entry)):
+        fail(key, f"must be a number of at most {LONGEST_NUMBER} characters, its exponent of at most 3 digits", entry)
     return repr(entry) if isinstance(entry, float) else entry
 
 
@@ -115,7 +121,7 @@ def check_distinct(names: list[str], key: str, what: str) -> None:
     """Refuse names that come twice, also if only joiners tell them apart."""
     seen: set[str] = set()
     for name in names:
-        if (shown := name.translate(_JOINERS)) in seen:
+        if (shown := name.translate(JOINERS)) in seen:
             raise SurveyError(f"{key}: must have distinct {what}; {name[:80]!r} comes twice")
         seen.add(shown)
 
@@ -131,5 +137,9 @@ def naming(key: str) -> Iterator[None]:
 
 def fail(key: str, rule: str, came: object, hint: str = "") -> NoReturn:
     """Say which entry breaks which rule, and what it is instead."""
-    shown = str(came) if isinstance(came, int | Decimal) else repr(came)
-    raise SurveyError(f"{key}: {rule}, not {shown[:80]}{'…' if len(shown) > 80 else ''}{hint}")
+    came = came[:_SHOWN] if isinstance(came, str | list) else came
+    try:
+        shown = str(came) if isinstance(came, int | Decimal) else repr(came)
+    except ValueError:  # Python writes no integers of more than 4,300 digits; TOML in hexadecimal has them
+        shown = "a longer number"
+    raise SurveyError(f"{key}: {rule}, not {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}{hint}")

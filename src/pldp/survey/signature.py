@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pldp.errors import SignatureError
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pldp.survey.model import Survey
 
 _ALGORITHM = "ed25519"
+_PRIME: Final = 2**255 - 19
+_EIGHTH: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER: Final = frozenset({0, 1, _PRIME - 1, _EIGHTH, _PRIME - _EIGHTH})
+"""The y of all points P with 8·P = 0. With such a key anybody can make signatures that fit any text."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Signature:
             raise SignatureError("signature: must have exactly the keys algorithm, public_key, signature")
         if entry["algorithm"] != _ALGORITHM:
             raise SignatureError(f"signature.algorithm: must be {_ALGORITHM}, not {str(entry['algorithm'])[:40]!r}")
-        return cls(_hex(entry["public_key"], "public_key", 32), _hex(entry["signature"], "signature", 64))
+        return cls(_public_key(entry["public_key"], "public_key"), _hex(entry["signature"], "signature", 64))
 
 
 def _ed25519() -> Any:
@@ -72,7 +76,7 @@ def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | No
     """Return the key of a good signature; refuse others and, where a key is trusted, those made with another key."""
     if signature is None:
         raise SignatureError("signature: is missing, but a trusted key was given")
-    if trusted_key is not None and _hex(trusted_key, "trusted_key", 32) != signature.public_key:
+    if trusted_key is not None and _public_key(trusted_key, "trusted_key") != signature.public_key:
         raise SignatureError("signature.public_key: is not the trusted key")
     key = _ed25519().Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - optional
@@ -88,3 +92,12 @@ def _hex(entry: object, key: str, length: int) -> str:
     if isinstance(entry, str) and re.fullmatch(f"[0-9a-fA-F]{{{2 * length}}}", entry):
         return entry.lower()
     raise SignatureError(f"{key}: must be {2 * length} hexadecimal digits")
+
+
+def _public_key(entry: object, key: str) -> str:
+    """Return a public key in hexadecimal; refuse points of small order, and second spellings of a point (RFC 8032)."""
+    digits = _hex(entry, key, 32)
+    y = int.from_bytes(bytes.fromhex(digits), "little") % 2**255  # the highest bit is the sign of x
+    if y >= _PRIME or y in _SMALL_ORDER:
+        raise SignatureError(f"{key}: anybody can sign with this key; make one with pldp survey key")
+    return digits

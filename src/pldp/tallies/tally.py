@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any, Final
+from zipfile import ZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import SurveyError, TallyError
 from pldp.files import ARCHIVE, atomic_write, name_contents
@@ -20,11 +22,17 @@ from pldp.mechanisms import Channel
 from pldp.records import Record
 from pldp.reports import Rejection
 from pldp.show import Table, panel
-from pldp.survey import Survey, loads
+from pldp.survey import LONGEST_JSON, Survey, parse_json, survey_from_mapping
 from pldp.tallies.counts import Counts, counts_from_arrays, no_counts
 from pldp.tallies.together import Pair, PairCell, TableCounts, table_cells
+from pldp.words import listed
 
 TALLY_SCHEMA: Final = 1
+LARGEST_HEADER: Final = 4 * LONGEST_JSON  # it holds the survey, a character of which may take six
+LARGEST_ROWS: Final = 1 << 28
+ROWS_PACKED: Final = 16
+"""Bytes of whole rows (`patterns`) in any tally, and per byte of a large file: distinct rows can hardly be packed."""
+ARRAY_HEADER: Final = 1 << 10
 
 _SHOWN: Final = 3  # questions in the short form of a tally
 Cell = tuple[str, str]  # question and level (as the report shows it)
@@ -132,9 +140,7 @@ class Tally(Record):
             "pairs": [list(names) for names in self.paired],
         }
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
-        for prefix, held in (("", self.counts), ("pair", self.pairs)):
-            for index, counts in enumerate(held.values()):
-                arrays |= {f"{prefix}{index}.{name}": array for name, array in counts.arrays().items()}
+        arrays |= _named_arrays(self)
         written = io.BytesIO()
         np.savez_compressed(written, **arrays)
         return written.getvalue()
@@ -150,7 +156,7 @@ class Tally(Record):
         """
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                return cls._from_arrays({name: arrays[name] for name in arrays.files})
+                return cls._from_arrays(arrays, len(content))
         except (TallyError, SurveyError) as error:
             raise TallyError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - a corrupt archive can fail anywhere inside its reader
@@ -175,26 +181,66 @@ class Tally(Record):
             raise TallyError(f"{path}: {error}") from None
 
     @classmethod
-    def _from_arrays(cls, arrays: dict[str, Any]) -> Tally:
-        header = json.loads(arrays.pop("header").tobytes())
+    def _from_arrays(cls, arrays: Any, packed: int) -> Tally:
+        """Read the header, then the arrays that the survey has; nothing before the size that it unpacks to is known."""
+        _check_size(arrays.zip, ["header.npy"], LARGEST_HEADER)
+        header = parse_json(arrays["header"].tobytes().decode(), longest=LARGEST_HEADER)
         if header["pldp_tally"] != TALLY_SCHEMA:
             raise TallyError(f"pldp_tally must be {TALLY_SCHEMA}, not {header['pldp_tally']}")
-        survey = loads(json.dumps(header["survey"]))
+        survey = survey_from_mapping(header["survey"])
+        paired = [tuple(names) for names in header.get("pairs", ())]
+        empty = cls.empty(survey, patterns=True, pairs=paired)
+        needed = sum(array.nbytes + ARRAY_HEADER for array in _named_arrays(empty).values())
+        _check_size(arrays.zip, arrays.zip.namelist(), needed + max(LARGEST_ROWS, packed * ROWS_PACKED))
+        stored = _stored_arrays(arrays)
         cells = {
-            cell: counts_from_arrays(channel, _with_prefix(arrays, f"{index}."))
+            cell: counts_from_arrays(channel, stored(f"{index}"))
             for index, (cell, channel) in enumerate(_cells(survey).items())
         }
-        paired = table_cells(survey, [tuple(names) for names in header.get("pairs", ())])
         pairs = {
-            cell: TableCounts.from_arrays(channels, _with_prefix(arrays, f"pair{index}."))
-            for index, (cell, channels) in enumerate(paired.items())
+            cell: TableCounts.from_arrays(channels, stored(f"pair{index}"))
+            for index, (cell, channels) in enumerate(table_cells(survey, paired).items())
         }
         rejections = {Rejection(reason): int(count) for reason, count in header["rejections"].items()}
-        found = cls(survey, cells, int(header["reports"]), rejections, pairs)
-        answers = found.answered.values()
-        if min(rejections.values(), default=0) < 0 or not max(answers) <= found.reports <= sum(answers):
-            raise TallyError("the numbers of reports contradict each other")
-        return found
+        tally = cls(survey, cells, int(header["reports"]), rejections, pairs)
+        tally.check_numbers()
+        return tally
+
+    def check_numbers(self) -> None:
+        """Refuse numbers of reports and answers that no reports can have."""
+        for line in self._contradictions():
+            raise TallyError(line)
+
+    def _contradictions(self) -> Iterator[str]:
+        """Yield a line for each rule that is broken. That a question is required binds devices, not reports."""
+        reports, answered, asked = self.reports, self.answered, self.survey.ask
+        for name, answers in answered.items():
+            if answers > reports:
+                yield f"question {name!r} has {answers:,} answers in {reports:,} reports; each answers it at most once"
+        total = sum(answered.values())
+        if total < reports:
+            have = f"questions {listed(answered)} have" if len(answered) > 1 else f"question {name!r} has"
+            yield f"{have} {total:,} answers in {reports:,} reports; each report answers at least one question"
+        if asked is not None and total > asked * reports:
+            yield f"{reports:,} reports have {total:,} answers; each person is asked {asked} questions"
+        for cell, together in self.pairs.items():
+            for name, level in cell:
+                alone = self.counts[name, level].reports
+                if together.reports > alone:
+                    names = listed(name for name, _ in cell)
+                    yield (
+                        f"questions {names} have {together.reports:,} answers together, but question {name!r} has "
+                        f"{alone:,} at level {level!r}"
+                    )
+        if min(self.rejections.values(), default=0) < 0:
+            yield "the number of rejected reports must not be negative"
+
+
+def _check_size(archive: ZipFile, names: Sequence[str], most: int) -> None:
+    """Refuse an archive by the sizes in its directory; what is longer than that there is not read, either."""
+    size = sum(archive.getinfo(name).file_size for name in names)
+    if size > most:
+        raise TallyError(f"would unpack to {size:,} bytes, but a tally of its survey has at most {most:,}")
 
 
 def unreadable_reports(survey: Survey, number: int) -> Tally:
@@ -210,8 +256,23 @@ def _cells(survey: Survey) -> dict[Cell, Channel]:
     }
 
 
-def _with_prefix(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+def _named_arrays(tally: Tally) -> dict[str, npt.NDArray[Any]]:
+    """Return all counts as a file has them."""
+    return {
+        f"{prefix}{index}.{name}": array
+        for prefix, held in (("", tally.counts), ("pair", tally.pairs))
+        for index, counts in enumerate(held.values())
+        for name, array in counts.arrays().items()
+    }
+
+
+def _stored_arrays(arrays: Any) -> Callable[[str], dict[str, npt.NDArray[Any]]]:
+    """Return what reads the arrays of one cell."""
+    names: dict[str, list[str]] = {}
+    for file in arrays.files:
+        cell, _, name = file.partition(".")
+        names.setdefault(cell, []).append(name)
+    return lambda cell: {name: arrays[f"{cell}.{name}"] for name in names.get(cell, ())}
 
 
 def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, TableCounts]:

@@ -243,5 +243,5 @@ def _one_line(file: Path) -> Iterator[None]:
         raise ReportError(f"{file}: there is no such file") from None
     except UnicodeDecodeError:
         raise ReportError(f"{file}: is not UTF-8 text") from None
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
         raise UnreadableError(str(file), str(error)) from None

@@ -102,8 +102,10 @@ class _Found:
         names, levels = question.dictionary_encode(), level.dictionary_encode()
         width = len(levels.dictionary)
         codes = np.asarray(names.indices).astype(np.int64) * width + np.asarray(levels.indices)
-        for code in np.unique(codes).tolist():
-            places = np.flatnonzero(codes == code)
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
+            places, code = order[start:end], int(codes[order[start]])
             whole = len(places) == len(codes)
             own, numbers = (output, counts) if whole else (output.take(pa.array(places)), counts[places])
             self._add_cell(
@@ -171,6 +173,7 @@ class _Found:
         for pair in pairs:
             answers = sum(own.reports for cell, own in tables.items() if tuple(name for name, _ in cell) == pair)
             self._compare(pair_name(pair), f"questions {', '.join(pair)}", answers)
+        made.check_numbers()
         return made
 
     def _compare(self, name: str, words: str, found: int) -> None:
@@ -218,7 +221,7 @@ def _names(text: str) -> Pair | None:
     """Read what `pair_name` wrote; nothing where it is something else."""
     try:
         names = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     fits = isinstance(names, list) and len(names) > 1 and all(isinstance(name, str) for name in names)
     return tuple(names) if fits else None
