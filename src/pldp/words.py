@@ -1,6 +1,7 @@
-"""Names that nobody knows: list the known ones and suggest the nearest."""
+"""Words that many parts say: names that nobody knows, and chances as people of 100."""
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 _LISTED = 20  #: Names listed before the rest is counted.
 
@@ -48,3 +49,14 @@ def listed(names: Iterable[str]) -> str:
     every = list(names)
     rest = len(every) - _LISTED
     return ", ".join([*every[:_LISTED], *([f"and {rest} more"] if rest > 0 else [])])
+
+
+def of_hundred(probability: Fraction) -> str:
+    """Write a probability as people of 100, with decimals only where a whole number would say none or all.
+
+    >>> from fractions import Fraction
+    >>> of_hundred(Fraction(3, 4)), of_hundred(Fraction(1, 1000))
+    ('75', '0.1')
+    """
+    people = 100 * float(probability)
+    return f"{people:.0f}" if 1 <= people <= 99 else f"{people:.2g}" if people < 1 else f"{people:.4g}"

@@ -89,7 +89,7 @@ def test_a_survey_with_every_kind_is_written_looked_at_and_saved(visit: Visits, 
         assert [question.kind for question in survey.questions] == ["choice", "choices", "number"]
         for place, told in enumerate(look(survey)["reveals"]):  # what the page says is what the audit computes
             expect(page.locator(".reveal").nth(place)).to_contain_text(f"at most {told['sure']} sure")
-            expect(page.locator(".reveal").nth(place)).to_contain_text(f"exactly ε = {told['epsilon']},")
+            expect(page.locator(".reveal").nth(place)).to_contain_text(f"(ε = {told['epsilon']},")
             expect(seen.locator(f"#level-{place}-odds")).to_contain_text(f"at most {told['sure']} sure")
         assert not person.complaints
         assert {urlsplit(asked).netloc for _, asked, _ in person.requests} == {"", address}  # the file, and this server

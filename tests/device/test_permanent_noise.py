@@ -26,7 +26,7 @@ def repeated_by(state: DeviceState) -> Kept:
 
 
 def new_state() -> DeviceState:
-    return DeviceState(None, cap=None, random=os.urandom)
+    return DeviceState(None, cap=None, level_cap=None, random=os.urandom)
 
 
 def test_no_block_of_what_is_kept_comes_twice() -> None:

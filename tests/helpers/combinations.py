@@ -73,7 +73,9 @@ class Way:
     def document(self) -> dict[str, Any]:
         """The survey file."""
         shared = self.budget != "own ε"
-        levels = {"strict": {"fraction": "1/2"}, "open": {"fraction": 1}} if shared else {"strict": 1, "open": 2}
+        # Where levels are hidden they are closer: devices stop before reports tell too much about them.
+        part, most = ("4/5", 1.25) if self.hidden else ("1/2", 2)
+        levels = {"strict": {"fraction": part}, "open": {"fraction": 1}} if shared else {"strict": 1, "open": most}
         third = {**_BESIDE, "name": "third", "text": "Third"}
         questions = [{"name": "asked", "text": "Asked", **QUESTIONS[self.question][0]}, _BESIDE, third]
         return {
@@ -82,7 +84,7 @@ class Way:
             "levels": levels,
             **({"total_epsilon": 8} if shared else {}),
             **({"ask": 2} if self.budget == "ask" else {}),
-            **({"hide_level": {"epsilon": 2}} if self.hidden else {}),
+            **({"hide_level": {"epsilon": 1}} if self.hidden else {}),
             "questions": questions,
         }
 

@@ -83,7 +83,7 @@ const isLabel = ({ author, levels, label, told }) => areTexts(author, levels, la
 
 /**
  * What version 1 had spent is kept; its memo gave values away and is not. Version 2 kept no labels. Of a hidden level the
- * label is kept as it was sent: anything derived from the level would give it to whoever steals the state and tries each one.
+ * label is kept as it was sent: anything derived from the level would give it to a thief of the state who tries each one.
  */
 const understandState = ({ pldp_device, secret, cap, level_cap = LEVEL_CAP, ledger, sent = [], labels = [] }, known) => {
 	if (![1, 2, STATE_SCHEMA].includes(pldp_device)) fail("DeviceStateError", `the store must have pldp_device ${STATE_SCHEMA}`);

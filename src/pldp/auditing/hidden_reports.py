@@ -78,7 +78,7 @@ def _answer(question: Question) -> Any:
 
 
 def _editions(survey: Survey) -> list[Survey]:
-    """Return editions that ask the first question in other words; whoever gets them may answer any question."""
+    """Return editions that ask the first question in other words; any question may be answered."""
     first, *others = (replace(question, is_required=False) for question in survey.questions)
     plain = replace(survey, ask=None, total_micro_epsilon=None, languages=())
     return [

@@ -9,9 +9,9 @@ from pldp.auditing.calls import Called, Progress, call
 from pldp.auditing.devices import JavaScript, People, observe_body, send
 from pldp.auditing.judging import AuditSettings, Claims, Promise, judge, to_matrix
 from pldp.auditing.times import WHOLE_ANSWER
-from pldp.device.wording import of_hundred
 from pldp.errors import AuditError
 from pldp.survey import Question, Survey
+from pldp.words import of_hundred
 
 JAVASCRIPT_SHARE: Final = 4  # the JavaScript device is slower: it answers for one person in so many …
 MOST_PROVED: Final = 8  # labels that a row names as provable

@@ -18,7 +18,7 @@ from pldp.plain import json_text
 from pldp.survey import ONCE, Survey, repeat_mapping
 
 Words = str | Text  # of a table: plain, or with a style of their own
-_CAPS: Final = ("total_epsilon", "lifetime_cap")
+_CAPS: Final = ("total_epsilon", "lifetime_cap", "level_cap")
 PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}  # style of tables with many rows
 
 
@@ -168,20 +168,31 @@ def make_table(
     return table
 
 
+def proof_line(question: str, label: str, chances: str) -> str:
+    """Say that a report can prove an answer; of 100 reports how many do, by level."""
+    return f"{question}: an answer {label!r} can be proved: of 100 reports of people who give it, {chances} do."
+
+
+def _rounds(count: int | None) -> str:
+    return "any number of" if count is None else f"{count:,}"
+
+
 def show_prices(console: Console, survey: Survey) -> None:
     """Print what asking again costs, and how many rounds the caps allow."""
     found = repeat_mapping(survey)
     console.print(f"repeat = {found['rule']}: {found['words']}")
     if found["rule"] == ONCE:
         return
-    caps = {name: f"rounds within {name.replace('_', ' ')} {found[name]}" for name in _CAPS if found[name] is not None}
+    caps = {
+        name: f"rounds within {name.replace('_', ' ')} {found[name]}" for name in _CAPS if found.get(name) is not None
+    }
     heads = ("question", "level", *(f"ε of {what}" for what in found["questions"][0]["prices"]), *caps.values())
     rows = [
-        (row["question"], row["level"], *row["prices"].values(), *(f"{row['rounds'][name]:,}" for name in caps))
+        (row["question"], row["level"], *row["prices"].values(), *(_rounds(row["rounds"][name]) for name in caps))
         for row in found["questions"]
     ]
     console.print(make_table(heads, rows, range(2, len(heads)), title="asked again"))
     whole = "everything" if survey.ask is None else f"any {survey.ask} questions"
     for level in found["levels"]:
-        allowed = " and ".join(f"{level['rounds'][name]:,} {words}" for name, words in caps.items())
+        allowed = " and ".join(f"{_rounds(level['rounds'][name])} {words}" for name, words in caps.items())
         console.print(f"{whole} at level {level['level']}: {allowed}")

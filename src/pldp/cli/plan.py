@@ -210,7 +210,15 @@ def _quantiles_table(planned: Plan, content: Mapping[str, Any], args: argparse.N
 
 
 def _levels_table(planned: Plan) -> Table:
-    heads = ("question", "level", "ε", "answers", "standard error alone", "mechanism", "standard error with the others")
+    heads = (
+        "question",
+        "level",
+        "ε of an answer",
+        "answers",
+        "standard error alone",
+        "mechanism",
+        "standard error with the others",
+    )
     rows = [
         (
             each.question,

@@ -1,20 +1,12 @@
 """What a survey reveals, costs and is worth, for people who read a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 
-from pldp.cli.output import PLAIN, make_table
+from pldp.cli.output import PLAIN, make_table, proof_line
 from pldp.design import proofs
-
-
-def proof_lines(reveals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say which answers a report can prove, one line for each, with the chances at all levels."""
-    return [
-        f"{question}: an answer {label!r} can be proved: of 100 reports of people who give it, {chances} do."
-        for question, label, chances in proofs(reveals)
-    ]
 
 
 def show_summary(console: Console, found: Mapping[str, Any]) -> None:
@@ -24,8 +16,8 @@ def show_summary(console: Console, found: Mapping[str, Any]) -> None:
         console.print(f"Warning: {line}.", style="bold red", markup=False)
     for line in found["remarks"]:
         console.print(f"{line}.", markup=False)
-    for line in proof_lines(found["reveals"]):
-        console.print(line, style="bold", markup=False)
+    for proof in proofs(found["reveals"]):
+        console.print(proof_line(*proof), style="bold", markup=False)
     heads = ("level", "answers", "ε of a whole report", "at most so sure")
     rows = [(each["level"], str(each["answers"]), each["epsilon"], each["sure"]) for each in found["reveals"]]
     console.print(make_table(heads, rows, range(1, 4), title="what a whole report can reveal", **PLAIN))

@@ -13,12 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from pldp.budgets import epsilon_text
-from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
+from pldp.cli.output import add_json_option, emit, file_type, make_table, proof_line, show_prices
 from pldp.errors import UsageError
-from pldp.mechanisms import Micro
+from pldp.mechanisms import MICRO
 from pldp.survey import (
+    LEVEL_CAP,
     Question,
     Survey,
+    affordable_reports,
     dead_ends,
     language_warnings,
     leak_warnings,
@@ -28,8 +30,10 @@ from pldp.survey import (
     read_logo,
     refuse_unclear,
     repeat_mapping,
+    report_epsilon,
     sign,
 )
+from pldp.words import of_hundred
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
@@ -72,12 +76,14 @@ def _check(args: argparse.Namespace) -> None:
         "hash": survey.hash,
         "survey": survey.document,
         "channels": rows,
+        "whole_report": {level.name: epsilon_text(report_epsilon(survey, level.name)) for level in survey.levels},
+        "hidden_level": _hidden(survey),
         "repeat": repeat_mapping(survey),
         "shuffle": None if mixed is None else mixed.to_mapping(),
         "remarks": list(survey.remarks),
         "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey), *language_warnings(survey)],
     }
-    emit(args, content, lambda console: _show(console, survey, rows, mixed))
+    emit(args, content, lambda console: _show(console, survey, content, mixed))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])
 
 
@@ -87,19 +93,47 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             "question": question.name,
             "level": level.name,
             "mechanism": channel.mechanism,
-            "promised_epsilon": epsilon_text(level.micro_epsilon),
-            "charged_epsilon": epsilon_text(question.charge(place)),
-            "true_epsilon": epsilon_text(channel.micro_epsilon),
+            "level_epsilon": epsilon_text(level.micro_epsilon),
+            "answer_epsilon": epsilon_text(question.charge(place)),
             # Probabilities that are the same for all values, where the channel has them.
             **{name: _or_none(float, getattr(channel, name, None)) for name in ("truth_support", "other_support")},
             "values": _promises(question, place),
-            "level_leak": _or_none(epsilon_text, survey.level_leak(question.name)),
-            "output_leak": _or_none(epsilon_text, _output_leak(survey, question.name)),
-            "value_and_level_epsilon": _or_none(epsilon_text, survey.value_and_level_epsilon(question.name)),
+            "proved": [{"label": label, "chance": float(chance)} for label, chance in question.provable(place)],
         }
         for question in survey.questions
         for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True))
     ]
+
+
+def _proofs(question: Question) -> list[str]:
+    """Say which answers a report can prove, and how often at each level."""
+    chances: dict[str, list[str]] = {}
+    for place, level in enumerate(question.levels):
+        for label, chance in question.provable(place):
+            chances.setdefault(label, []).append(f"{of_hundred(chance)} ({level.name})")
+    return [proof_line(question.name, label, ", ".join(known)) for label, known in chances.items()]
+
+
+def _hidden(survey: Survey) -> dict[str, Any] | None:
+    """Return what reports tell about a hidden level, and how many a device sends; `None` if levels are shown."""
+    label, leak = survey.level_channel, survey.level_leak()
+    if label is None or leak is None:
+        return None
+    return {
+        "label_epsilon": epsilon_text(label.micro_epsilon),
+        "level_epsilon": epsilon_text(leak),
+        "questions": {
+            each.name: {
+                "level_epsilon": epsilon_text(survey.level_leak(each.name) or 0),
+                "output_epsilon": epsilon_text(each.level_leak),
+                "answer_and_level_epsilon": epsilon_text(survey.value_and_level_epsilon(each.name) or 0),
+            }
+            for each in survey.questions
+        },
+        "cap": epsilon_text(LEVEL_CAP),
+        "reports_within_cap": affordable_reports(survey),
+        "signed": bool(survey.signer),
+    }
 
 
 def _promises(question: Question, level: int) -> list[dict[str, str]] | None:
@@ -126,9 +160,13 @@ def _shuffled(survey: Survey) -> Any:
     return shuffle(survey, survey.shuffle.people if survey.shuffle else 1)
 
 
-def _show(console: Console, survey: Survey, rows: list[dict[str, Any]], mixed: Any) -> None:
+def _show(console: Console, survey: Survey, content: dict[str, Any], mixed: Any) -> None:
+    rows = content["channels"]
     console.print(Text.assemble((survey.title, "bold"), f"  {survey.collector}"))
     console.print(f"hash {survey.hash}", soft_wrap=True)
+    for question in survey.questions:
+        for line in _proofs(question):
+            console.print(line, style="bold", markup=False)
     if survey.total_micro_epsilon is not None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     if survey.ask is not None:
@@ -136,25 +174,38 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]], mixed: A
     for words in (*_presentation(survey), *survey.remarks):
         console.print(words)
     console.print(_channels_table(survey, rows))
+    whole = ", ".join(f"{level} {epsilon}" for level, epsilon in content["whole_report"].items())
+    console.print(f"ε of a whole report, all answers at one level: {whole}")
     show_prices(console, survey)
     for question in survey.questions:
         promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
         if promises:
             console.print(_promises_table(question.name, promises))
-    for row in {row["question"]: row for row in rows}.values():
-        if row["level_leak"] is not None:
-            console.print(
-                f"{row['question']}: levels are hidden; label and this answer together tell about the level at most "
-                f"ε = {row['level_leak']}, about the pair of value and level ε = {row['value_and_level_epsilon']}"
-                f"{_more_than_label(survey, row)}"
-            )
-    total = survey.level_leak()
-    if total is not None and len(survey.questions) > 1:
-        console.print(f"all answers at one level together tell about the level at most ε = {epsilon_text(total)}")
+    if content["hidden_level"] is not None:
+        _show_hidden(console, survey, content["hidden_level"])
     if mixed is not None:
         from pldp.cli.worth import show_shuffled  # noqa: PLC0415 - as above
 
         show_shuffled(console, mixed)
+
+
+def _show_hidden(console: Console, survey: Survey, hidden: dict[str, Any]) -> None:
+    """Print what reports tell about a hidden level, question by question and together, and how many a device sends."""
+    for name, told in hidden["questions"].items():
+        console.print(
+            f"{name}: levels are hidden; label and this answer together tell about the level at most "
+            f"ε = {told['level_epsilon']}, about the pair of answer and level ε = {told['answer_and_level_epsilon']}"
+            f"{_more_than_label(survey, told)}"
+        )
+    if len(survey.questions) > 1:
+        console.print(f"all answers at one level together tell about the level at most ε = {hidden['level_epsilon']}")
+    if hidden["reports_within_cap"] is not None:
+        console.print(
+            f"a device repeats the label and stops at ε = {hidden['cap']} about the level: editions until the cap: "
+            f"{hidden['reports_within_cap']}"
+        )
+    if not hidden["signed"]:
+        console.print("the survey is not signed: over its editions, nothing is promised about the level")
 
 
 def _presentation(survey: Survey) -> list[str]:
@@ -177,33 +228,26 @@ def _answering(question: Question) -> list[str]:
     ]
 
 
-def _output_leak(survey: Survey, question: str) -> Micro | None:
-    """Return what an answer alone tells about a hidden level; `None` if levels are shown."""
-    leak, label = survey.level_leak(question), survey.level_channel
-    return None if leak is None or label is None else leak - label.micro_epsilon
-
-
-def _more_than_label(survey: Survey, row: dict[str, Any]) -> str:
+def _more_than_label(survey: Survey, told: dict[str, str]) -> str:
     """Say that an answer tells more about the level than the label does, where it does."""
     label = survey.level_channel
-    if label is None or (_output_leak(survey, row["question"]) or 0) <= label.micro_epsilon:
+    if label is None or float(told["output_epsilon"]) * MICRO <= label.micro_epsilon:
         return ""
-    shown = f"ε = {row['output_leak']} of it comes from the answer, more than from the label"
+    shown = f"ε = {told['output_epsilon']} of it comes from the answer, more than from the label"
     cap = survey.leak_cap
     limit = "set leak_cap to limit both" if cap is None else f"leak_cap limits a report to ε = {epsilon_text(cap)}"
     return f"; {shown} (ε = {epsilon_text(label.micro_epsilon)}); {limit}"
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
-    caption = "true ε: of a whole report; truth, other: how often a report supports the true value, and any other value"
+    caption = "truth, other: how often a report supports the true value, and any other value"
     cells = []
     for row in rows:
         asked = f"{row['question']} ({survey.question(row['question']).size})"
         odds = ("–" if row[name] is None else f"{row[name]:.4f}" for name in ("truth_support", "other_support"))
-        promised = f"≤ {row['promised_epsilon']} a value" if row["values"] else row["promised_epsilon"]
-        cells.append((asked, row["level"], row["mechanism"], promised, row["true_epsilon"], *odds))
-    heads = ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other")
-    return make_table(heads, cells, range(3, 7), caption=caption)
+        cells.append((asked, row["level"], row["mechanism"], row["answer_epsilon"], *odds))
+    heads = ("question (values)", "level", "mechanism", "ε of an answer", "truth", "other")
+    return make_table(heads, cells, range(3, 6), caption=caption)
 
 
 def _promises_table(name: str, promises: dict[str, list[dict[str, str]]]) -> Table:

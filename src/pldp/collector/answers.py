@@ -106,7 +106,7 @@ def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[
             {
                 "level": level.name,
                 "mechanism": channel.mechanism,
-                "epsilon": level.epsilon,
+                "epsilon": question.answer_epsilon(level.name),
                 "reports": reports if reports or step == 1 else None,
                 "weight": weights.get(level.name, 0.0),
             }

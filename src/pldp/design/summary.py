@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pldp.auditing import audit
-from pldp.device.wording import of_hundred
 from pldp.epsilon import MICRO
 from pldp.errors import PldpError
 from pldp.mechanisms import Micro, epsilon_text
@@ -23,6 +22,7 @@ from pldp.survey import (
     report_epsilon,
     share_of,
 )
+from pldp.words import of_hundred
 
 TARGET: Final = 0.02
 """Half-width of an interval for which the people needed are named."""

@@ -2,7 +2,7 @@
 
 Of an answer it keeps what the report says and nothing else. The permanent outputs of tracked answers are derived from
 the secret and stored nowhere. Of a hidden level it keeps the label as it was sent: anything derived from the level,
-such as a keyed hash that would show a change, would give the level to whoever steals the state and tries each one.
+such as a keyed hash that would show a change, would give the level to a thief of the state who tries each one.
 
 Every answer holds a lock (between threads, and between processes through the file), reads the file again, and writes
 it before anything leaves, so that two programs of one person cannot spend the same budget twice.

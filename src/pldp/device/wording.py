@@ -1,7 +1,6 @@
 """Probabilities and odds as a person reads them."""
 
 import math
-from fractions import Fraction
 from typing import Final
 
 from pldp.mechanisms import MICRO, Micro, epsilon_text
@@ -19,16 +18,6 @@ def times(micro: Micro) -> str:
     """
     odds = f"{math.exp(micro / MICRO):.3g}" if micro < _LARGEST else f"e^{epsilon_text(micro)}"
     return f"{odds} times (ε = {epsilon_text(micro)})"
-
-
-def of_hundred(probability: Fraction) -> str:
-    """Write a probability as people of 100, with decimals only where a whole number would say none or all.
-
-    >>> of_hundred(Fraction(3, 4)), of_hundred(Fraction(1, 1000))
-    ('75', '0.1')
-    """
-    people = 100 * float(probability)
-    return f"{people:.0f}" if 1 <= people <= 99 else f"{people:.2g}" if people < 1 else f"{people:.4g}"
 
 
 def with_rest(lines: list[str], labels: int, what: str) -> list[str]:

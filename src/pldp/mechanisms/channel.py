@@ -196,10 +196,7 @@ class Channel(Brief, ABC):
         return sum(map(max, chances))
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
-        """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value.
-
-        Where x' is another value, x is one that both protect.
-        """
+        """Return the largest Q(y|x)/Q'(y|x') of two channels of one form; x' is x or, if x is protected, another."""
         raise EpsilonError(f"what outputs of {self.mechanism} tell about the level is not known")
 
 
@@ -309,10 +306,6 @@ class SupportChannel(CategoricalChannel):
     def other_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports a value it was not made from (q), for each value."""
         return self._shares("other_weights")
-
-    def proof_chance(self, value: int) -> Fraction:
-        """p, where q is 0."""
-        return Fraction(0) if self.other_supports[value] else self.truth_supports[value]
 
     @property
     def equal_variance(self) -> float:

@@ -327,7 +327,7 @@ def _level_plan(question: Question, place: int, reports: float, shares: FloatArr
     errors = {name: math.sqrt(float(np.mean(variance)) / reports) for name, variance in variances.items()}
     return LevelPlan(
         level=level.name,
-        epsilon=level.epsilon,
+        epsilon=question.answer_epsilon(place),
         mechanism=own.mechanism,
         reports=reports,
         standard_error=errors[own.mechanism],

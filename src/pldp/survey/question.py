@@ -18,6 +18,7 @@ from pldp.errors import AnswerError, SurveyError
 from pldp.mechanisms import (
     ANSWER_BYTES,
     AUTO,
+    MICRO,
     Channel,
     Domain,
     LevelPairs,
@@ -318,6 +319,10 @@ class Question(ABC):
     def charge(self, level: int) -> int:
         """Return in micro-ε the ε of an answer: what any report can tell for a protected answer against another."""
         return int(self.largest_difference(self.promises(level)))
+
+    def answer_epsilon(self, level: int | str) -> float:
+        """Return the same as a number, for a level by its place or its name."""
+        return self.charge(self.level_index[level] if isinstance(level, str) else level) / MICRO
 
     def largest_difference(self, parts: Sequence[Micro]) -> Micro:
         """Return the most that two answers differ by in parts of the answer; here there is one part, or one applies."""

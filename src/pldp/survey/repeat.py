@@ -99,18 +99,18 @@ def report_epsilon(survey: "Survey", level: str) -> int:
         return price if total is None else min(price, total)
     places = ((each, survey.level_for(each, level)) for each in survey.questions)
     charges = [charge(survey.repeat, each, place, 0) for each, place in places if place is not None]
-    charges = sorted(charges)[-(survey.ask or 0) :]
-    return sum(charges) if total is None or sum(charges) <= total else _largest_sum(charges, total)
+    dearest = sum(sorted(charges)[-(survey.ask or 0) :])
+    return dearest if total is None or dearest <= total else _largest_sum(charges, total, survey.ask or len(charges))
 
 
-def _largest_sum(charges: Sequence[int], total: int) -> int:
-    """Return the largest sum of some charges within a total; the total itself where they have too many sums."""
-    sums = {0}
+def _largest_sum(charges: Sequence[int], total: int, most: int) -> int:
+    """Return the largest sum of at most so many charges within a total; the total where there are too many sums."""
+    sums = {(0, 0)}  # how many, and what they cost together
     for micro in charges:
-        sums |= {each + micro for each in sums if each + micro <= total}
+        sums |= {(count + 1, cost + micro) for count, cost in sums if count < most and cost + micro <= total}
         if len(sums) > MOST_SUMS:
             return total
-    return max(sums)
+    return max(cost for _, cost in sums)
 
 
 def affordable_rounds(rule: str, asked: Sequence[Asked], cap: int) -> int:

@@ -1,8 +1,9 @@
 """One label on the device."""
 
-from pldp.device.wording import MOST_LINES, of_hundred, times, with_rest
+from pldp.device.wording import MOST_LINES, times, with_rest
 from pldp.mechanisms import label_promises
 from pldp.survey import Choice
+from pldp.words import of_hundred
 
 
 def encode(question: Choice, value: object) -> int:

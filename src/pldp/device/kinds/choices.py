@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable
 
-from pldp.device.wording import MOST_LINES, of_hundred, times, with_rest
+from pldp.device.wording import MOST_LINES, times, with_rest
 from pldp.errors import AnswerError
 from pldp.mechanisms import MICRO, Micro, epsilon_text
 from pldp.survey import Choices
+from pldp.words import of_hundred
 
 
 def encode(question: Choices, value: object) -> int:

@@ -95,7 +95,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         method=f"unbiased, pooled by {options.pool}",
         weights=weights,
         groups=tuple(  # the weight of a level is its mean weight in the supports of the items
-            GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
+            GroupReports(name, own.channel.mechanism, question.answer_epsilon(name), own.reports, weight)
             for name, own, weight in zip(levels, together.groups, weights.mean(axis=1).tolist(), strict=True)
         ),
     )
@@ -134,7 +134,10 @@ def _hidden(question: Choices, together: HiddenGroups, options: Options) -> Sets
     mix, free = together.mix, together.free()
     chosen = zip(question.levels, question.channels, mix.shares.tolist(), strict=True)
     about: dict[str, Any] = {
-        "levels": tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in chosen),
+        "levels": tuple(
+            LevelShare(level.name, own.mechanism, question.answer_epsilon(level.name), share)
+            for level, own, share in chosen
+        ),
         "weights": np.zeros((0, len(question.values))),
     }
     singles = np.arange(len(question.values))[:, None]

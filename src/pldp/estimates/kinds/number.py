@@ -322,7 +322,9 @@ def _of_mean(fused: Fused, question: Number, found: Mean, pool: str) -> dict[str
         "target": found.target,
         "standard_error": np.array([found.standard_error]),
         "groups": tuple(
-            GroupReports(source.name, source.channel.mechanism, source.channel.epsilon, source.reports, weight)
+            GroupReports(
+                source.name, source.channel.mechanism, question.answer_epsilon(source.name), source.reports, weight
+            )
             for source, weight in zip(fused.sources, weights.tolist(), strict=True)
         ),
         "homogeneity": found.homogeneity,

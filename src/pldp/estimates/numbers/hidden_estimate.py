@@ -168,5 +168,8 @@ class _Circumstances(NamedTuple):
             "target": target,
             "standard_error": np.array([error]),
             "homogeneity": self.test,
-            "levels": tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in named),
+            "levels": tuple(
+                LevelShare(level.name, own.mechanism, self.question.answer_epsilon(level.name), share)
+                for level, own, share in named
+            ),
         }

@@ -145,7 +145,7 @@ def _circumstances(
 
     Whether they agree can be said before: what stands beside a result has the same groups.
     """
-    groups = _group_shares([name for name, _ in named], pooled)
+    groups = _group_shares(question, [name for name, _ in named], pooled)
     reports = sum(each.reports for each in groups)
     test = tested[0] if tested else pooling.homogeneity_test(pooled)
     together = pooled.pool == "precision" and len(groups) > 1
@@ -164,13 +164,13 @@ def _circumstances(
     }
 
 
-def _group_shares(names: Sequence[str], pooled: pooling.Pooled) -> tuple[GroupShares, ...]:
+def _group_shares(question: Choice, names: Sequence[str], pooled: pooling.Pooled) -> tuple[GroupShares, ...]:
     parts = zip(names, pooled.groups, pooled.decoders, pooled.weights.tolist(), pooled.own_shares, strict=True)
     return tuple(
         GroupShares(
             level=name,
             mechanism=each.channel.mechanism,
-            epsilon=each.channel.epsilon,
+            epsilon=question.answer_epsilon(name),
             reports=each.reports,
             weight=weight,
             shares=shares,
@@ -231,7 +231,10 @@ def _about(hidden: HiddenReports, question: Choice, shares: FloatArray, target: 
         "values": question.values,
         "reports": hidden.reports,
         "target": target,
-        "levels": tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in levels),
+        "levels": tuple(
+            LevelShare(level.name, own.mechanism, question.answer_epsilon(level.name), share)
+            for level, own, share in levels
+        ),
     }
 
 

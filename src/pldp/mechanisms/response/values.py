@@ -145,6 +145,10 @@ class ItemResponse(_Weighted, SupportChannel):
         """A budget bounds what a report of the value tells."""
         return self.output_micro_epsilon(value)
 
+    def proof_chance(self, value: int) -> Fraction:
+        """p, where q is 0."""
+        return Fraction(0) if self.other_weights[value] else Fraction(self.kept_weight, TOTAL)
+
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or one drawn by weight, from seven random bytes.
 

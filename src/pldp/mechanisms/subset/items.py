@@ -237,6 +237,10 @@ class ItemSubset(SetReports):
             if two != one and two[1] == (two[0] == one[0])
         )
 
+    def proof_chance(self, value: int) -> Fraction:
+        """The truth's own part, where no noise names the value."""
+        return Fraction(0) if self.other_weights[value] else Fraction(self.named.kept_weight, TOTAL)
+
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A set with the value or without it, as for IPRR; channels of one form draw their sets in the same way.
 
