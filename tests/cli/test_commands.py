@@ -187,9 +187,10 @@ def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
 def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None:
     code, out, _ = run(capsys, "survey", "check", SURVEY)
     assert code == 0
-    assert "promised" in out
+    assert "ε of an answer" in out
+    assert "ε of a whole report, all answers at one level: strict 1, standard 2, open 4" in out
     checked = run_json(capsys, "survey", "check", SURVEY)
-    assert all(float(row["true_epsilon"]) <= float(row["promised_epsilon"]) for row in checked["channels"])
+    assert all(0 < float(row["answer_epsilon"]) <= float(row["level_epsilon"]) for row in checked["channels"])
     assert run(capsys, "survey", "compile", SURVEY, "--out", tmp_path / "s.json")[0] == 0
     assert Survey.load(tmp_path / "s.json").hash == checked["hash"]
     code, public, _ = run(capsys, "survey", "key", "--out", tmp_path / "key")

@@ -55,7 +55,7 @@ def test_promises_of_values_are_kept_and_in_the_json(path: Path, capsys) -> None
 def test_the_price_of_a_set_is_the_sum_over_its_labels(capsys) -> None:
     main(["survey", "check", SHOPPING, "--json", "-"])
     basket = json.loads(capsys.readouterr().out)["channels"][0]
-    assert (basket["promised_epsilon"], basket["charged_epsilon"]) == ("0.5", "2.35")
+    assert (basket["level_epsilon"], basket["answer_epsilon"]) == ("0.5", "2.35")
     assert [own["promised_epsilon"] for own in basket["values"]] == ["0.5", "0.5", "0.5", "0.5", "0.25", "0.1"]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from helpers.draws import seeded_bytes
 from pldp import Device, Survey, Tally, tally
+from pldp.cli import main
 from pldp.errors import ReportError, TallyError
 from pldp.reports import Rejection
 from pldp.reports.columns import read_parquet, survey_of_parquet, to_batch, write_parquet
@@ -356,3 +357,25 @@ def test_what_was_added_can_be_taken_out_again(every_form: Survey, batches: list
 def test_only_tallies_of_one_survey_are_taken_out(every_form: Survey, commute: Survey) -> None:
     with pytest.raises(TallyError, match="same survey"):
         Tally.empty(every_form).without(Tally.empty(commute))
+
+
+def test_reports_with_two_labels_of_hidden_levels_are_counted_and_told(tmp_path, capsys) -> None:
+    """As devices sent them before; a skipped question has no label."""
+    survey = loads(
+        'pldp=1\ntitle="t"\nhide_level={epsilon=1}\nlevels={a=1,b=1.2}\n'
+        'questions=[{name="q",values=["x","y"],mechanism="krr"},{name="r",values=["x","y"],mechanism="krr"}]'
+    )
+    reports = [
+        {"pldp": 1, "survey": survey.hash, "id": f"{number:032x}", "answers": [
+            {"question": name, "level": level, "output": 0} for name, level in zip("qr", levels, strict=False)
+        ]} for number, levels in enumerate(["aa", "ab", "ba", "b", "bb"])
+    ]  # fmt: skip
+    counted = tally(survey, reports)
+    assert (counted.reports, counted.rejected, counted.two_labels) == (5, 0, 2)
+    assert (counted + counted).two_labels == 4
+    assert counted.without(tally(survey, reports[:2])).two_labels == 1
+    survey.save(tmp_path / "s.json")
+    path = tmp_path / "reports.jsonl"
+    path.write_text("".join(json.dumps(report) + "\n" for report in reports))
+    assert main(["tally", str(path), "--survey", str(tmp_path / "s.json"), "--out", str(tmp_path / "t.tally")]) == 0
+    assert "2 reports show two labels of hidden levels" in capsys.readouterr().err

@@ -52,6 +52,11 @@ def _run(args: argparse.Namespace) -> None:
     if not result.reports and set(result.rejections) == {Rejection.WRONG_SURVEY}:
         raise ReportError(f"none of the {result.rejected:,} reports is of the survey {result.survey.title!r}")
     result.save(args.out)
+    if result.two_labels:
+        sys.stderr.write(
+            f"pldp: warning: {result.two_labels:,} reports show two labels of hidden levels, which proves that their "
+            "levels differ; they are counted, and devices no longer send such reports\n"
+        )
     rejections = {reason.value: count for reason, count in sorted(result.rejections.items())}
     cells = [
         {"question": question, "level": level, "reports": counts.reports}

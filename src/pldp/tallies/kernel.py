@@ -160,7 +160,15 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
             together[cell] = TableCounts.of_outputs(channels, outputs)
     tallied = np.bincount(reasons, minlength=256)
     rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
-    return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together)
+    two_labels = 0 if survey.level_channel is None else _count_two_labels(read, accepted)
+    return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together, two_labels)
+
+
+def _count_two_labels(read: Sequence[_QuestionColumns], accepted: npt.NDArray[np.bool_]) -> int:
+    """Count the reports that show two labels; devices send one, as two that differ prove that levels do."""
+    levels = np.stack([columns.level for columns in read])
+    lowest = np.where(levels < 0, np.iinfo(np.int16).max, levels).min(axis=0)
+    return int((accepted & (levels.max(axis=0) > lowest)).sum())
 
 
 class BatchAnswers(NamedTuple):

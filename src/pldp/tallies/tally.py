@@ -42,7 +42,8 @@ Cell = tuple[str, str]  # question and level (as the report shows it)
 class Tally(Record):
     """Counts per (question, level), the number of reports, and how many were rejected for which reason.
 
-    `pairs` holds counts of two or three questions together, where they were asked for.
+    `pairs` holds counts of two or three questions together, where they were asked for. `two_labels` counts reports that
+    show two labels of hidden levels, as older devices sent them; it is known where reports were read, not in files.
     """
 
     survey: Survey
@@ -50,6 +51,7 @@ class Tally(Record):
     reports: int = 0
     rejections: Mapping[Rejection, int] = field(default_factory=dict)
     pairs: Mapping[PairCell, TableCounts] = field(default_factory=dict)
+    two_labels: int = field(default=0, compare=False)
 
     @classmethod
     def empty(cls, survey: Survey, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
@@ -73,6 +75,7 @@ class Tally(Record):
             sum(tally.reports for tally in tallies),
             dict(reduce(add, (Counter(tally.rejections) for tally in tallies))),
             _merge_pairs(tallies),
+            sum(tally.two_labels for tally in tallies),
         )
 
     def without(self, part: Tally) -> Tally:
@@ -85,6 +88,7 @@ class Tally(Record):
             self.reports - part.reports,
             self.rejections,
             {cell: counts.without(part.pairs[cell]) for cell, counts in self.pairs.items()},
+            max(0, self.two_labels - part.two_labels),
         )
 
     def __add__(self, other: object) -> Tally:
@@ -113,7 +117,7 @@ class Tally(Record):
     @property
     def bare(self) -> tuple[Any, ...]:
         """All but the survey: what travels between machines that have it."""
-        return self.counts, self.reports, self.rejections, self.pairs
+        return self.counts, self.reports, self.rejections, self.pairs, self.two_labels
 
     def __repr__(self) -> str:
         rejected = f", {self.rejected:,} rejected" if self.rejected else ""
