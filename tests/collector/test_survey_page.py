@@ -325,8 +325,10 @@ def test_hidden_levels_all_cost_the_same_and_share_one_report(person: Visit, ser
     replace_survey(person, survey.canonical)
     choose(person, server)
     offered = person.page.locator(".level").all_inner_texts()
-    told = {text.partition("Someone")[2].partition("Question by question")[0] for text in offered}
-    assert len(told) == 1  # one picture and one price for all levels
+    told = {text.partition("Someone")[2].partition("To someone who knew")[0] for text in offered}
+    assert len(told) == 1  # one picture for all levels
+    assert len(set(offered)) == len(survey.levels)  # but answers alone are told apart less at a stricter one
+    expect(person.page.locator("#limit")).to_contain_text("before reports tell more than ε = 3 about your level")
     asked = person.page.locator("#questions legend").all_inner_texts()
     questions = [question for question in survey.questions if question.name in asked]
     assert set(asked) == {question.name for question in questions}

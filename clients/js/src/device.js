@@ -126,8 +126,8 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, le
 				.concat(explainCap(state.known(), survey, words))
 				.join("\n"),
 		ledger: () => {
-			const { ledger: spends, cap: most } = state.known();
-			return { spends, total: sum(spends), cap: most };
+			const { ledger: spends, cap: most, level_cap: levelMost } = state.known();
+			return { spends, total: sum(spends), cap: most, levelCap: levelMost };
 		},
 		remaining: () =>
 			total === Infinity ? "unlimited" : epsilonText(Math.max(total - spentOn(state.known(), hash), 0)),

@@ -221,7 +221,7 @@ export interface Device {
 	/** What a level does to an answer, in words: English, or those of another language. */
 	explain(level?: string | null, question?: string | null, words?: Words): string;
 	/** What this person has spent, in millionths, and the most that each account may spend. */
-	ledger(): { readonly spends: readonly Spend[]; readonly total: number; readonly cap: number };
+	ledger(): { readonly spends: readonly Spend[]; readonly total: number; readonly cap: number; readonly levelCap: number };
 	/** How much of the survey's total this person can still spend. */
 	remaining(): string;
 }

@@ -14,14 +14,14 @@ export const roomOf = (survey, device) => {
 };
 
 export const showLedger = (survey, device) => {
-	const { spends: ledger, cap } = device.ledger();
+	const { spends: ledger, cap, levelCap } = device.ledger();
 	const here = ledger.filter((spend) => spend.survey === survey.hash);
 	const spent = spentOn({ ledger }, survey.hash);
 	const limited = survey.total !== Infinity;
 	byId("spent").textContent = limited
 		? t("ledger.spent", { spent: epsilon(spent), total: epsilon(survey.total), left: epsilon(Math.max(survey.total - spent, 0)) })
 		: t("ledger.no limit", { spent: epsilon(spent) });
-	byId("limit").textContent = explainCap({ ledger, cap }, survey, deviceWords());
+	byId("limit").textContent = explainCap({ ledger, cap, level_cap: levelCap }, survey, deviceWords());
 	byId("bar").replaceChildren(...(limited ? [bar(spent / survey.total)] : []));
 	byId("spends").hidden = !here.length;
 	byId("spends").tBodies[0].replaceChildren(...here.map((spend) => row(survey, spend)));

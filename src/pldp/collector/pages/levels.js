@@ -67,7 +67,11 @@ export const dearest = (answers, budget) => {
 
 /** What answering everything costs over time, by the survey's rule for repeats. */
 const costOf = ({ repeat, hiding }, answers, budget, cap) => {
-	if (hiding) return t(`level.${repeat}`, { first: epsilon(budget.cost(answers)) });
+	if (hiding) {
+		// The report as a whole tells the same at every level; about the answers alone, a stricter level tells less.
+		const alone = sum(answers.map(({ level }) => level.charge));
+		return `${t("level.alone", { odds: questionOdds(alone), epsilon: epsilon(alone) })} ${t(`level.${repeat}`, { first: epsilon(budget.cost(answers)) })}`;
+	}
 	const prices = answers.map(({ level }) => pricesOf(repeat, level).map(([, micro]) => micro));
 	const [first, kept, more] = prices[0].map((_, place) => epsilon(sum(prices.map((each) => each[place]))));
 	return t(`level.${repeat}`, { first, kept, more, cap: epsilon(cap) });
