@@ -117,7 +117,8 @@ def told(question: Question, level: int, other: int, *, same: bool = False) -> f
     mine, theirs = question.channels[level], question.channels[other]
     pairs = [pair for pair in compared(question, level) if not same or pair[0] == pair[1]]
     if same and isinstance(question, Choices):
-        pairs = [(value, value) for value in range(1 << question.size)]  # the leak is stated for every set
+        # The leak is stated for every set that the channel takes.
+        pairs = [(value, value) for value in range(1 << question.size) if value.bit_count() <= mine.largest_set]
     return max(
         math.log(mine.probability(output, one) / theirs.probability(output, two))
         for output in mine.outputs()
@@ -320,3 +321,45 @@ def test_audit_and_check_print_what_is_enumerated(tmp_path: Path, capsys: pytest
         assert not re.search(r"ε = infinite|ε infinite", printed)
         proved = {label for question in survey.questions for label, _ in question.provable(0)}
         assert all(f"an answer {label!r} can be proved" in " ".join(printed.split()) for label in proved)
+
+
+def test_what_a_device_explains_is_what_is_enumerated() -> None:
+    """The ε of an answer where one promise covers it, of all boxes, of the level, and of answer and level."""
+    seen = 0
+    for survey in random_surveys():
+        label = survey.level_channel
+        for question in survey.questions:
+            for place, level in enumerate(question.levels):
+                words = Device(survey).explain(level.name, question.name)
+                stated = [float(number) for number in re.findall(r"ε = (\d+(?:\.\d+)?)", words)]
+                one_promise = len(question.promises(place)) == 1
+                if one_promise or isinstance(question, Choices):
+                    exact = told(question, place, place)
+                    assert any(-1e-9 <= number - exact <= 1e-5 for number in stated), words
+                    seen += 1
+                if label is None:
+                    continue
+                about_level, pair = (
+                    float(re.search(pattern, words.replace("\n", " "))[1])
+                    for pattern in (
+                        r"between any two levels at most [^(]*\(ε = (\d+(?:\.\d+)?)",
+                        r"pairs of answer and level, at most [^(]*\(ε = (\d+(?:\.\d+)?)",
+                    )
+                )
+                ways = list(product(range(len(survey.levels)), repeat=2))
+                shown = {
+                    way: max(
+                        math.log(label.probability(y, way[0]) / label.probability(y, way[1])) for y in label.outputs()
+                    )
+                    for way in ways
+                }
+                leaks = (
+                    shown[one, two] + sum(told(each, one, two, same=True) for each in some)
+                    for one, two in ways
+                    if one != two
+                    for some in combinations(survey.questions, survey.ask or len(survey.questions))
+                )
+                assert -1e-9 <= about_level - max(leaks) <= 1e-5
+                exact = max(shown[one, two] + told(question, one, two) for one, two in ways)
+                assert close(pair, exact, survey)
+    assert seen > 50
