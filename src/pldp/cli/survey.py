@@ -175,7 +175,8 @@ def _show(console: Console, survey: Survey, content: dict[str, Any], mixed: Any)
         console.print(words)
     console.print(_channels_table(survey, rows))
     whole = ", ".join(f"{level} {epsilon}" for level, epsilon in content["whole_report"].items())
-    console.print(f"ε of a whole report, all answers at one level: {whole}")
+    same = "" if survey.level_channel is None else f"{next(iter(content['whole_report'].values()))} at every level"
+    console.print(f"ε of a whole report, all answers at one level: {same or whole}")
     show_prices(console, survey)
     for question in survey.questions:
         promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
