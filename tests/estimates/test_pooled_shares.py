@@ -268,3 +268,40 @@ def test_a_label_without_protection_that_nobody_reported_still_has_an_error() ->
         assert frequencies(counted, "q", pool=pool, target="respondents").standard_error[2] == pytest.approx(
             0, abs=1e-9
         )
+
+
+def scores_by_size(count: int, *, between: bool) -> np.ndarray:
+    """Squared errors of shares pooled by size, in variances, summed over so many surveys, for each label.
+
+    People with the first label choose the open level in nine of ten cases, others in one of ten. Without `between`, the
+    error is as it was stated once: without the spread between the groups of people who chose each level.
+    """
+    survey = loads(
+        f'pldp=1\ntitle="t"\nlevels={{low=2,high=4}}\nquestions=[{{name="q",values={list(LABELS[:3])},mechanism="krr"}}]'
+    )
+    shares, opened = np.array([0.4, 0.35, 0.25]), np.array([0.9, 0.1, 0.1])
+    total = np.zeros(3)
+    for seed in range(count):
+        generator = np.random.default_rng([seed, 7])
+        values = generator.multinomial(2000, shares)
+        high = generator.binomial(values, opened)
+        counts = {}
+        for level, channel, own in zip(
+            survey.levels, survey.question("q").channels, (values - high, high), strict=True
+        ):
+            counts["q", level.name] = counts_of(channel, generator.multinomial(own, law(channel).T).sum(axis=0))
+        found = pooled(Tally(survey, counts, 2000), "size")
+        spread = (
+            sum(w * (own - found.shares) ** 2 for w, own in zip(found.weights, found.own_shares, strict=True)) / 2000
+        )
+        total += (found.shares - shares) ** 2 / (found.variance() - (0 if between else spread))
+    return total
+
+
+def test_shares_pooled_by_size_have_the_stated_error_where_levels_depend_on_the_value() -> None:
+    """Two-sided, for every label: a sum of squared normal errors is outside with a chance of 1e-6 for all three."""
+    count = runs(400, 4000)
+    low, high = stats.chi2.ppf([FALSE_ALARM / 6, 1 - FALSE_ALARM / 6], count)
+    scores = scores_by_size(count, between=True)
+    assert ((low < scores) & (scores < high)).all(), scores / count
+    assert (scores_by_size(count, between=False) > high).any()

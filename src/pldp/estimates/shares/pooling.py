@@ -126,9 +126,10 @@ def homogeneity_test(pooled: Pooled) -> Homogeneity | None:
 class Pooled(Evidence):
     """Groups, how each is decoded, and the weights of their unbiased shares.
 
-    For a random sample of people the variance is Σ w_g² V_g. For the respondents themselves the part that comes from
-    drawing people goes away: f(1−f)/n in all if levels are chosen independently of the value (pool by precision), and
-    w_g² f_g(1−f_g)/n_g of each group otherwise.
+    For a random sample of people the variance is Σ w_g² V_g, and where groups may differ (pool by size) also
+    Σ w_g (f_g − f)²/n: how many people choose each level is drawn as well. For the respondents themselves the part that
+    comes from drawing people goes away: f(1−f)/n in all if levels are chosen independently of the value (pool by
+    precision), and w_g² f_g(1−f_g)/n_g of each group otherwise.
     """
 
     groups: tuple[Group, ...]
@@ -168,8 +169,12 @@ class Pooled(Evidence):
         self,
         of_report: Callable[[Decoder, FloatArray], FloatArray],
         by_sampling: Callable[[FloatArray, int], FloatArray],
+        square: Callable[[FloatArray], FloatArray],
     ) -> FloatArray:
-        """Return variances or covariances of the shares, given those of one report and those of drawing people."""
+        """Return variances or covariances of the shares, given those of one report and those of drawing people.
+
+        `square` is what a difference of shares adds to them.
+        """
         same = self.pool == "precision"
         true = [self.shares] * len(self.groups) if same else self.own_shares
         parts = list(zip(self.groups, self.decoders, self.weights, true, strict=True))
@@ -178,6 +183,9 @@ class Pooled(Evidence):
             total = total - by_sampling(self.shares, sum(each.reports for each in self.groups))
         elif self.target == "respondents":
             total = total - np.sum([w**2 * by_sampling(own, each.reports) for each, _, w, own in parts], axis=0)
+        elif not same:
+            between = [w * square(own - self.shares) for _, _, w, own in parts]
+            total = total + np.sum(between, axis=0) / sum(each.reports for each in self.groups)
         return np.asarray(total)
 
     def variance(self) -> FloatArray:
@@ -186,7 +194,7 @@ class Pooled(Evidence):
         A label without protection that nobody reported would have none. It gets that of shares with one more report of
         every value: what never came is no certainty about a population.
         """
-        found = np.maximum(self._total(Decoder.variance, _sampling_variance), 0.0)
+        found = np.maximum(self._total(Decoder.variance, _sampling_variance, np.square), 0.0)
         if self.target == "respondents" or (found > 0).all():
             return found
         parts = zip(self.groups, self.decoders, self.weights, self.own_shares, strict=True)
@@ -212,7 +220,7 @@ class Pooled(Evidence):
 
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the shares."""
-        return self._total(Decoder.covariance, sampling_covariance)
+        return self._total(Decoder.covariance, sampling_covariance, lambda shares: np.outer(shares, shares))
 
     def likely_shares(self) -> FloatArray:
         """Fit all reports at once."""
