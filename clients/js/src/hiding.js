@@ -18,7 +18,7 @@ const otherValue = (a, b) =>
 /** An output that is possible on one side only proves it. */
 const microOf = (factors) => (factors.every(([, less]) => less) ? microOfPowers(factors) : Infinity);
 
-/** Entries for each ordered pair of levels: what speaks for the one (row) against the other (column). */
+/** Entries for each ordered pair of levels: what is told for the one (row) against the other (column). */
 const pairsOf = (things, entry) => things.map((a, one) => things.map((b, two) => entry(a, b, one, two)));
 const mostOf = (pairs) => Math.max(...pairs.flat());
 const addPairs = (tables) => pairsOf(tables[0], (_, __, one, two) => tables.reduce((sum, pairs) => sum + pairs[one][two], 0));

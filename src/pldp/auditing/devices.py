@@ -125,8 +125,8 @@ class JavaScript:
     def ask(self, survey: Survey | None, request: dict[str, Any], reports: int) -> dict[str, Any]:
         """Send one request to the script, about one survey unless it names several, and return its answer."""
         limit = START_SECONDS + SECONDS_PER_REPORT * reports
-        about = {} if survey is None else {"survey": survey.canonical.decode()}
-        said, last = self._lines.ask(json.dumps({**about, **request}), limit)
+        subject = {} if survey is None else {"survey": survey.canonical.decode()}
+        said, last = self._lines.ask(json.dumps({**subject, **request}), limit)
         if said is None:
             raise AuditError(f"the JavaScript device did not return within {limit:g} seconds")
         try:

@@ -1,4 +1,4 @@
-"""Retention: single reports are deleted so many days after their round was closed, and its results stay.
+"""Retention: single reports are deleted some days after their round was closed, and its results stay.
 
 Deleting cannot be undone, and clocks are wrong at times. So it takes two looks, at least a day apart, that both find a
 round due. The first one is noted in the store; a look whose clock says that the round is not due takes the note back.
