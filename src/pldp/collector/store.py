@@ -294,7 +294,7 @@ class Store:
         return self.rounds()[-1]
 
     def look_for_due(self, days: int) -> list[int]:
-        """Note which rounds were closed so many days ago, and return those of which a look a day ago noted the same."""
+        """Note which rounds were closed that long ago, and return those of which a look a day ago noted the same."""
         with self._writing() as writer:
             return look_for_due(writer, days, int(self._clock()))
 

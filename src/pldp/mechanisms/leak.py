@@ -1,8 +1,8 @@
 """What an output says about the level of its sender, beside what it says about the value: exact bounds.
 
 Levels use different channels, so the output alone tells something about the level, whatever protects the label. What it
-tells is directed: it may speak for the open level more than for the strict one, or the other way round for another
-question. Both tables here have a row for the level τ that an output speaks for and a column for τ', against which:
+tells is directed: it may favour the open level more than the strict one, or the other way round for another
+question. Both tables here have a row for the level τ that an output favours and a column for τ', over which:
 
     level_evidence     ln max Q_τ(y|x)/Q_τ'(y|x)     over outputs y and values x: the value is known
     pair_evidence      ln max Q_τ(y|x)/Q_τ'(y|x')    over outputs y, protected values x, and any value x'

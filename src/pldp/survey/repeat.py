@@ -104,7 +104,7 @@ def report_epsilon(survey: "Survey", level: str) -> int:
 
 
 def _largest_sum(charges: Sequence[int], total: int, most: int) -> int:
-    """Return the largest sum of at most so many charges within a total; the total where there are too many sums."""
+    """Return the largest sum of at most `most` charges within a total; the total where there are too many sums."""
     sums = {(0, 0)}  # how many, and what they cost together
     for micro in charges:
         sums |= {(count + 1, cost + micro) for count, cost in sums if count < most and cost + micro <= total}
