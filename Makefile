@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # files) do not depend on the versions of dependencies, and neither does repeating one computation to see how often it covers.
 NOT_OLDEST := tests/clients tests/project tests/survey tests/device tests/budgets tests/planning/test_skewed.py \
 	$(foreach name,combinations growth rules,tests/structure/test_$(name).py) \
-	$(foreach name,changes coverage fused_coverage tracked two_way,tests/estimates/test_$(name).py) \
+	$(foreach name,changes coverage tracked two_way,tests/estimates/test_$(name).py) \
 	$(foreach name,floods integrity kills ledger nginx one_writer power siege steps,tests/collector/test_$(name).py) \
 	$(wildcard tests/collector/test_*_page.py tests/design/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
 
@@ -73,7 +73,7 @@ format: $(VENV)/lint.done ## format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table, FORMER=v0.1 a collector to beat
+bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table, FORMER=v0.1 an older version to beat (collector, estimates)
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(FORMER),--former $(FORMER)) --peers $(VENV)-bench/bin/python
 
 docs: $(VENV)/docs.done browser ## build the pages in docs/ to site/, and open every one in a browser

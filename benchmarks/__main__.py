@@ -24,6 +24,7 @@ from benchmarks.measure import PEERS, ROOT, ChildError, Context, Row
 
 TABLES = (
     "core",
+    "estimates",
     "limit",
     "choice",
     "febsf",
@@ -36,6 +37,9 @@ TABLES = (
     "scale",
 )
 """Names of the modules that each make one table."""
+
+COLUMNS = ("what", "ours", "best peer", "ratio", "target", "met", "peak memory")
+"""Headings; a table may have others (`COLUMNS` of its module)."""
 
 RESULTS = ROOT / "benchmarks" / "results"
 
@@ -73,7 +77,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare pldp with its peers.")
     parser.add_argument("--only", nargs="+", default=[], metavar="TABLE", help=f"some of: {', '.join(TABLES)}")
     parser.add_argument("--peers", metavar="PYTHON", help="the Python that has benchmarks/peers.txt installed")
-    parser.add_argument("--former", metavar="REVISION", default="", help="measure this revision beside (collector)")
+    parser.add_argument(
+        "--former", metavar="REVISION", default="", help="measure this revision beside (collector, estimates)"
+    )
     parser.add_argument("--json", metavar="FILE", help="also write the raw numbers here; - prints them and no table")
     parser.add_argument("--quick", action="store_true", help="ten times fewer people")
     return parser.parse_args(arguments)
@@ -127,10 +133,11 @@ def _keep(name: str, document: dict[str, Any], *, quick: bool) -> None:
 
 def _show(name: str, rows: list[Row], *, quick: bool) -> None:
     """Print one table."""
-    title = import_module(f"benchmarks.{name}").TITLE + (" (quick: a tenth of the people)" if quick else "")
+    module = import_module(f"benchmarks.{name}")
+    title = module.TITLE + (" (quick: a tenth of the people)" if quick else "")
     table = Table(title=title, title_justify="left", show_lines=True)
-    for column in ("what", "ours", "best peer", "ratio", "target", "met", "peak memory"):
-        table.add_column(column, justify="right" if column == "ratio" else "left")
+    for place, column in enumerate(getattr(module, "COLUMNS", COLUMNS)):
+        table.add_column(column, justify="right" if COLUMNS[place] == "ratio" else "left")
     for row in rows:
         ratio = "–" if row.ratio is None else f"{row.ratio:,.3g} ×" if row.ratio < 1000 else f"{row.ratio:,.0f} ×"
         met = {True: "[green]yes[/]", False: "[bold red]no[/]", None: "–"}[row.met]

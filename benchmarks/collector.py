@@ -13,12 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from benchmarks import load
-from benchmarks.measure import ROOT, ChildError, Clock, Context, Row, memory_text, number_text, serve
+from benchmarks.measure import ROOT, ChildError, Clock, Context, Row, checked_out, memory_text, number_text, serve
 from pldp.collector import Packed, Store
 from pldp.survey import Survey
 
@@ -69,7 +69,7 @@ SINGLE, BATCH = "Single reports", "Batches of 1,000"
 def run(context: Context) -> Iterator[list[Row]]:
     """Yield the rows of one part after the other."""
     if context.former:
-        with _checked_out(context) as former:
+        with checked_out(context, context.former) as former:
             yield [_beside_former(context, what, former) for what in (SINGLE, BATCH)]
     single, batch = _uploads(context, SINGLE), _uploads(context, BATCH)
     yield [single, batch]
@@ -94,21 +94,6 @@ def _uploads(context: Context, what: str) -> Row:
         memory=memory_text(ours["peak_bytes"]),
         raw={"what": what, "ours": ours, "peer": theirs},
     )
-
-
-@contextmanager
-def _checked_out(context: Context) -> Iterator[Path]:
-    """Yield a folder with the former revision."""
-    folder = context.folder / "former"
-    git = ["git", "-C", str(ROOT), "worktree"]
-    add = [*git, "add", "--detach", str(folder), context.former]
-    done = subprocess.run(add, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise ChildError(f"{context.former}: {(done.stderr.splitlines() or ['git failed'])[-1]}")
-    try:
-        yield folder
-    finally:
-        subprocess.run([*git, "remove", "--force", str(folder)], check=False, capture_output=True)
 
 
 def _beside_former(context: Context, what: str, former: Path) -> Row:

@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates import norm_sub
-from pldp.estimates.shares.hidden import HiddenReports, moments
-from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
-from pldp.estimates.solver.likelihood import interior
+from pldp.estimates.likelihood.hidden import HiddenReports, moments
+from pldp.estimates.likelihood.labels import hidden_mixture, joint_likelihood
+from pldp.estimates.likelihood.solver import interior
 from pldp.mechanisms import build
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf.experiment import BUDGETS, hide
@@ -44,7 +44,7 @@ def plain_em(mechanism: str, people: int, size: int, repeats: int) -> dict[str, 
     hidden = _hidden(mechanism, people, size)
     bits, labels = _dense(hidden)
     shares, levels = clock.time(lambda: _em(hidden, bits, labels, EM_STEPS), repeats=repeats)
-    model = HiddenLikelihood(hidden)
+    model = hidden_mixture(hidden)
     gap = float(model.scores(np.concatenate([shares, levels])).max() - 1)
     return clock.result(people, steps=EM_STEPS, gap=gap)
 

@@ -8,7 +8,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,13 @@ class Clock:
     """CPU time and peak memory of this process, counted from where the clock is made: after imports and a warm-up.
 
     The peak is the kernel's high-water mark of this program alone (VmHWM). `ru_maxrss` would do, but it starts from the
-    memory of the parent that launched the child; it is used only where there is no /proc.
+    memory of the parent that launched the child; it is used only where there is no /proc. Where Linux allows it, the
+    mark is first set back to the present, so that what came before, such as drawing the data, does not count.
     """
 
     def __init__(self) -> None:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         self._before = _memory("VmRSS")
         self.seconds: list[float] = []
 
@@ -114,10 +118,11 @@ class Context:
         """Write one line of progress."""
         print(text, file=sys.stderr, flush=True)
 
-    def ours(self, module: str, case: str, **arguments: Any) -> dict[str, Any]:
-        """Run one of our cases in a fresh process; a failure is an error."""
-        self.say(f"  pldp {_work_text(case, arguments)}")
-        return run_child([sys.executable, "-m", module, case, json.dumps(arguments)], dict(os.environ))
+    def ours(self, module: str, case: str, *, source: Path | None = None, **arguments: Any) -> dict[str, Any]:
+        """Run one of our cases in a fresh process, with the `pldp` of another folder if one is named."""
+        self.say(f"  pldp {_work_text(case, arguments)}{'' if source is None else ' (former)'}")
+        environment = dict(os.environ) if source is None else {**os.environ, "PYTHONPATH": str(source / "src")}
+        return run_child([sys.executable, "-m", module, case, json.dumps(arguments)], environment)
 
     def peer(self, module: str, case: str, peer: str, **arguments: Any) -> dict[str, Any] | None:
         """Run a peer's case in a fresh process; a peer that is missing or fails gives `None` and one line."""
@@ -157,6 +162,21 @@ class Context:
                 if measured is not None:
                     found[peer].append(measured)
         return {side: join(parts) for side, parts in found.items() if parts}
+
+
+@contextmanager
+def checked_out(context: Context, revision: str) -> Iterator[Path]:
+    """Yield a folder with another revision of this repository."""
+    folder = context.folder / "former"
+    git = ["git", "-C", str(ROOT), "worktree"]
+    add = [*git, "add", "--detach", str(folder), revision]
+    done = subprocess.run(add, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise ChildError(f"{revision}: {(done.stderr.splitlines() or ['git failed'])[-1]}")
+    try:
+        yield folder
+    finally:
+        subprocess.run([*git, "remove", "--force", str(folder)], check=False, capture_output=True)
 
 
 def _work_text(case: str, arguments: Mapping[str, Any]) -> str:

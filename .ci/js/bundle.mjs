@@ -49,6 +49,7 @@ const parts = await bundle.generate({
 	hoistTransitiveImports: false,
 	manualChunks: (id, { getModuleInfo }) => {
 		if (COMMON.includes(id) || reach(getModuleInfo, entry).has(id)) return "common";
+		if (/\/(hiding|limits)\.js$/.test(id)) return "hiding";
 		return /\/(kinds|mechanisms)\/(budgets|unary)\.js$/.test(id) ? "budgets" : undefined;
 	},
 });

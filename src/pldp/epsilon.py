@@ -137,6 +137,16 @@ def _logarithm(number: int) -> Decimal:
     return _EXACT.ln(Decimal(number))
 
 
+def scaled_logarithm(ratio: Fraction) -> int:
+    """Return ln of a ratio above 0 in units of 10⁻⁵⁰, to compare sums of logarithms: ten digits finer than the guard.
+
+    >>> scaled_logarithm(Fraction(3)) // 10**40                     # ln 3 = 1.0986122886…
+    10986122886
+    """
+    difference = _EXACT.subtract(_logarithm(ratio.numerator), _logarithm(ratio.denominator))
+    return int(difference.scaleb(50, _EXACT))
+
+
 def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> Micro:
     """Return the smallest whole m ≥ 0 with Π ratio^power ≤ e^(m/10⁶); `math.inf` if one of them is divided by 0.
 

@@ -1,4 +1,6 @@
-"""Known shares as people write them: of a question's labels, of groups, or of hidden levels."""
+"""What is known beforehand, as people write it: shares of labels, groups or hidden levels, and ranges of numbers."""
+
+from collections.abc import Sequence
 
 from pldp.errors import UsageError
 
@@ -50,3 +52,19 @@ def parse_mix(text: str) -> dict[str, tuple[float, float]]:
         if not name.strip():
             raise UsageError(f"mix must look like strict=0.4,open=0.5..0.6, not {text[:60]!r}") from None
     return mix
+
+
+def parse_ranges(texts: Sequence[str]) -> dict[str, list[float]]:
+    """Read the ends of the ranges of numbers.
+
+    >>> parse_ranges(["spent=0,10,50,200"])
+    {'spent': [0.0, 10.0, 50.0, 200.0]}
+    """
+    ranges: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, edges = text.partition("=")
+        try:
+            ranges[name.strip()] = [float(edge) for edge in edges.split(",")]
+        except ValueError:
+            raise UsageError(f"ranges must look like spent=0,10,50,200, not {text[:60]!r}") from None
+    return ranges

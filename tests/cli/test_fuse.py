@@ -98,7 +98,7 @@ def test_json_has_every_question_with_its_services(capsys: Any, folder: Path) ->
     assert [row["label"] for row in mode["rows"]] == MODE["values"]
     for row, truth in zip(mode["rows"], (0.5, 0.3, 0.2), strict=True):
         assert abs(row["estimate"] - truth) <= Z * row["standard_error"]
-    assert mode["method"] == "maximum likelihood of all reports together"  # gym hides its levels
+    assert mode["method"] == "unbiased, people of each subset of services pooled by precision"  # gym hides its levels
     assert {level["level"] for level in mode["levels"]} == {"gym, strict", "gym, open"}
     services = content["services"][0]
     assert sum(subset["people"] for subset in services["subsets"]) == services["people"]

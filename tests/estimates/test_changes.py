@@ -13,9 +13,9 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, rate_is, runs
 from pldp import Result, Survey, Tally, change, estimate
-from pldp.estimates import Decoder, NumberResult, frequencies
+from pldp.estimates import NumberResult, frequencies
 from pldp.estimates.overlap import shared_weight
-from pldp.estimates.result import PersonWeights
+from pldp.estimates.results.facts import PersonWeights
 from pldp.mechanisms import build_stages
 from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import loads
@@ -109,14 +109,16 @@ def opposing_noise(size: int, micro_epsilon: int, *, summed: bool) -> np.ndarray
     stages = build_stages("lh", size, micro_epsilon, domain="labels")
     permanent, instant = (np.array(table, float) for table in next(stages.parts()))
     form, equal = label_arrays(stages.channel), np.full(size, 1 / size)
-    decoder = (Decoder.at if summed else Decoder.plain)(form, equal)
+    along = form.sum_covariance(equal) if summed else None
+    parts = np.zeros(size) if along is None else along / along.sum()
     hashing = stages.permanent
     functions = range(hashing.buckets**hashing.digits)
     place = np.array([[hashing.bucket(index, value) for value in range(size)] for index in functions])
     both, alone = np.zeros((size, size, size)), np.zeros((size, size))
     for own in place:
         supports = (own == np.arange(hashing.buckets)[:, None]).astype(float)
-        numbers = instant @ np.array([decoder.shares(row) for row in supports])  # permanent bucket × label
+        alike = np.array([form.shares(row) for row in supports])
+        numbers = instant @ (alike + parts * (1 - alike.sum(axis=1, keepdims=True)))  # permanent bucket × label
         means = (permanent @ numbers)[own]  # value × label
         kept = (permanent @ numbers**2)[own]
         moved = own[:, None] != own[None, :]

@@ -13,8 +13,10 @@ from scipy import stats
 from helpers.claims import Z, mean_is, mean_is_at_most, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
-from pldp.estimates.numbers.fusion import centres, em
-from pldp.estimates.numbers.log_density import LogDensity, _Quadratic
+from pldp.estimates.likelihood import log_density
+from pldp.estimates.likelihood.log_density import LogDensity, _Quadratic, log_share_information, pivoted_root
+from pldp.estimates.likelihood.tuples import em
+from pldp.estimates.numbers.sources import centres
 from pldp.mechanisms import Channel, Grid, build, names
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.datasets import load_counts
@@ -172,12 +174,12 @@ def test_a_rough_fit_is_the_one_of_dense_matrices() -> None:
     """λ, v, β and r of the quadratic model, computed without eigenvectors and elimination."""
     model = FusedLikelihood(collected(masses(5, 4000, 1), three(SIZE, 2_000_000), 2))
     fit = LogDensity(model, 12, 2, model.uniform, None)
-    fit.root = model.sampled.information_root(fit.shares)
+    fit.bucket_information = model.sampled.information_matrix(fit.shares)
     for variance in (4.0, 0.25):
         fit.variance = variance
         fit.rough = np.random.default_rng(3).normal(0, 0.3, SIZE)
         fit.shares, fit.value = fit._evaluate(fit.curve, fit.rough)
-        fit.root = model.sampled.information_root(fit.shares)
+        fit.bucket_information = model.sampled.information_matrix(fit.shares)
         local = _Quadratic(fit)
         columns = np.hstack([fit.basis, np.eye(SIZE)])
         slopes = fit.shares[:, None] * (columns - fit.shares @ columns)
@@ -200,6 +202,57 @@ def test_a_rough_fit_is_the_one_of_dense_matrices() -> None:
         (first, dense), (second, other) = found
         assert first - second == pytest.approx(dense - other, abs=0.02)
         assert first == pytest.approx(dense, abs=0.05)
+
+
+ROUGH = {
+    "spikes": np.bincount([30, 77, 130, 131, 200], minlength=256) + 0.01,
+    "zeros": np.exp(-np.arange(256) / 40) + 60 * (np.arange(256) == 0),
+}
+
+
+@pytest.mark.parametrize("shape", ROUGH)
+def test_few_pivots_reach_the_evidence_of_all_eigenvectors(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To .5: a climb ends where the parabola promises a hundredth, so that rounding alone moves its end by as much."""
+    fused = square_wave(ROUGH[shape] / ROUGH[shape].sum(), 1_000_000, 2.0, 1)
+    quick = density(fused)
+    monkeypatch.setattr(log_density, "pivoted_root", eigenvector_root)
+    exact = density(fused)
+    assert quick.rough_evidence is not None
+    assert exact.rough_evidence is not None
+    assert quick.rough_evidence >= exact.rough_evidence - 0.5
+    assert quick.evidence == exact.evidence  # smooth curves do not use it
+    monkeypatch.setattr(log_density, "pivoted_root", lambda matrix, left: pivoted_root(matrix, 1000 * left))
+    coarse = density(fused)
+    assert coarse.rough_evidence is None or coarse.rough_evidence < exact.rough_evidence - 0.5
+
+
+def eigenvector_root(matrix: np.ndarray, left: float) -> np.ndarray:
+    """The root that `pivoted_root` stands for, by all eigenvectors."""
+    values, vectors = np.linalg.eigh(matrix)
+    seen = values > 1e-14 * values[-1]
+    return np.asarray((vectors[:, seen] * np.sqrt(values[seen])).T)
+
+
+@pytest.mark.parametrize("left", [1e-12, 0.1, 3.0])
+def test_a_pivoted_root_leaves_no_more_than_asked(left: float) -> None:
+    generator = np.random.default_rng(1)
+    half = generator.normal(size=(12, 40)) * 0.5 ** np.arange(12)[:, None]
+    matrix = half.T @ half
+    root = pivoted_root(matrix, left)
+    rest = matrix - root.T @ root
+    assert np.linalg.eigvalsh(rest)[0] > -1e-9
+    assert rest.diagonal().max() <= left + 1e-9
+    assert len(root) <= 12
+    assert left < 3 or len(root) < 12
+
+
+def test_information_about_log_shares_is_that_of_their_derivatives() -> None:
+    generator = np.random.default_rng(1)
+    half, shares = generator.normal(size=(9, 6)), generator.dirichlet(np.ones(6))
+    slopes = np.diag(shares) - np.outer(shares, shares)
+    np.testing.assert_allclose(
+        log_share_information(half.T @ half, shares, 50), 50 * slopes @ half.T @ half @ slopes, atol=1e-12
+    )
 
 
 def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
@@ -271,12 +324,17 @@ SHAPES = {
 def distances(shape: str, people: int, epsilon: float, seed: int, *fits: Callable[[Fused], Any]) -> list[float]:
     """Distance to the truth of each fit, from the same reports of one square wave."""
     truth = SHAPES[shape] / SHAPES[shape].sum()
+    fused = square_wave(truth, people, epsilon, seed)
+    return [js(fit(fused).shares, truth) for fit in fits]
+
+
+def square_wave(truth: np.ndarray, people: int, epsilon: float, seed: int) -> Fused:
+    """Reports of people with these shares of 256 buckets."""
     channel = build("sw", 256, round(epsilon * 1e6))
     chance = piecewise_arrays(channel).pieces().table()[:-1] @ truth
     counts = np.random.default_rng([seed, people]).multinomial(people, chance / chance.sum())
     cells = np.flatnonzero(counts)[:, None].astype(np.int32)
-    fused = Fused((Source("sw", channel, people),), (0.0, 1.0), cells, counts[counts > 0])
-    return [js(fit(fused).shares, truth) for fit in fits]
+    return Fused((Source("sw", channel, people),), (0.0, 1.0), cells, counts[counts > 0])
 
 
 def smoothed(fused: Fused) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 from helpers.claims import Z, runs
 from pldp.errors import EstimateError
 from pldp.estimates import estimate_fused
-from pldp.estimates.fused.hidden_items import FusedLabels, Part
-from pldp.estimates.fused.sets import _common
+from pldp.estimates.fused.items import FusedItems
+from pldp.estimates.fused.services import common_drawing
+from pldp.estimates.fused.sets import _common, _service_parts, _subset_parts
+from pldp.estimates.results.options import Options
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import Asked, Fused, Service, fuse
@@ -86,11 +89,9 @@ def test_errors_that_are_too_small_would_be_found() -> None:
     assert abs(np.sqrt(np.mean(np.square(found))) - 1) > Z / np.sqrt(2 * found.size)
 
 
-def labels_of(fused: Fused) -> FusedLabels:
-    """Return how the reports are put together."""
-    together = estimate_fused(fused, largest=1).sets.together  # type: ignore[attr-defined]
-    assert isinstance(together, FusedLabels)
-    return together
+def services_of(fused: Fused) -> FusedItems:
+    """Return the reports of every service."""
+    return _service_parts(fused, Options(), _subset_parts(fused, "size", Options())[0])
 
 
 def test_levels_that_go_together_make_errors_larger_and_are_seen_in_the_labels() -> None:
@@ -100,26 +101,22 @@ def test_levels_that_go_together_make_errors_larger_and_are_seen_in_the_labels()
     share = np.array([0.6, 0.4])
     assert both.people == 20_000
     assert abs(both.levels - np.diag(share)).max() < 0.05
-    together = labels_of(fused)
+    together = services_of(fused)
     singles = np.arange(len(ITEMS))[:, None]
-    apart = replace(together, common=(both._replace(levels=np.outer(share, share)),))
+    apart = replace(together, shared=(both._replace(levels=np.outer(share, share)),))
     errors = [each.expected_error(singles) for each in (together, apart)]
     assert (errors[0] > 1.03 * errors[1])[:2].all()  # frequent items; of rare ones little is common
 
 
 def test_with_levels_that_have_nothing_to_do_with_each_other_services_share_only_who_was_drawn() -> None:
-    """The covariance of two services is then w w′ n/(n n′)·f(1 − f), whatever the levels are."""
-    together = labels_of(services(2, count=5000, gives=1.0)[0])
-    (both,) = together.common
-    mixes = [part.mix.shares for _, part in together.hidden]
-    made = replace(together, common=(both._replace(levels=np.outer(*mixes)),))
+    """The covariance of two services is then n/(n n′)·f(1 − f), whatever the levels are."""
+    together = services_of(services(2, count=5000, gives=1.0)[0])
+    (both,) = together.shared
+    mixes = [part.mix.shares for part in together.parts if part.mix is not None]
     singles = np.arange(len(ITEMS))[:, None]
-    weights = made.weights(singles)
-    of_service = [weights[own].sum(axis=0) for own, _ in made.hidden]
-    f = made.item_supports
-    had = np.stack([1 - f, f], axis=1)
-    found = made._of_common(weights, singles, Part([0], [0], had))
-    assert found == pytest.approx(2 * of_service[0] * of_service[1] * f * (1 - f) / 5000, rel=0.02)
+    contrasts = [part.expect_part(singles)[1] for part in together.parts]
+    found = common_drawing([both._replace(levels=np.outer(*mixes))], np.array([5000.0, 5000.0]), contrasts)
+    assert found[0, 1] == pytest.approx(np.full(len(ITEMS), 1 / 5000), rel=0.02)
 
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
@@ -158,12 +155,11 @@ def test_levels_that_depend_on_an_item_are_noticed_and_the_free_supports_hold() 
 def test_one_service_alone_has_the_supports_that_its_own_estimate_has() -> None:
     """Without common people the formulas are those of one service."""
     fused, _ = services(5)
-    alone = labels_of(fused.only("s0"))
-    ((own, part),) = alone.hidden
-    assert own == slice(0, 2)
+    alone = services_of(fused.only("s0"))
+    (part,) = alone.parts
     singles = np.arange(len(ITEMS))[:, None]
     assert alone.expected_error(singles) == pytest.approx(part.expected_error(singles), rel=1e-12)
-    assert alone.weights(singles) == pytest.approx(part.weights(singles), rel=1e-12)
+    assert alone.item_weights == pytest.approx(1)
     assert alone.manipulation == pytest.approx(part.manipulation, rel=1e-12)
 
 
@@ -179,9 +175,7 @@ def test_by_size_nothing_is_assumed_and_a_method_of_shares_is_refused() -> None:
 
 
 def test_a_result_holds_no_reports() -> None:
-    found: Any = estimate_fused(services(7, (True, False))[0], largest=1)
+    found: Any = estimate_fused(services(7, (True, False))[0], largest=2, min_support=0.1)
     for each in (found, found.assumption_free):
-        together = each.sets.together
-        parts = together.parts if isinstance(together, FusedLabels) else together.blocks
-        assert together.columns == ()
-        assert all(part.columns == () for part in parts)
+        assert not any(isinstance(own, FusedItems) for own in vars(each.sets).values())
+        assert len(pickle.dumps(each.sets)) < 20_000

@@ -10,13 +10,13 @@ import pytest
 from scipy import optimize, stats
 
 from helpers.claims import mean_is, runs
-from helpers.samples import hidden_counts
+from helpers.samples import hidden_counts, label_reports
 from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import frequencies, norm_sub
-from pldp.estimates.shares.hidden import HiddenReports, moments
-from pldp.estimates.shares.item_dependence import ItemDependence
-from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
+from pldp.estimates.likelihood.hidden import HiddenReports, moments
+from pldp.estimates.likelihood.labels import hidden_mixture, joint_likelihood
+from pldp.estimates.linear.pooling import decode
 from pldp.mechanisms import Bits, Channel, RandomizedResponse, family, hideable, micro_epsilon, names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
@@ -49,7 +49,7 @@ def sample(
 def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
     """It differs between points as Σ log Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j) does, enumerated."""
     hidden = sample(mechanism, 60, 1)
-    model = HiddenLikelihood(hidden)
+    model = hidden_mixture(hidden)
     generator = np.random.default_rng(2)
 
     def plain(shares: np.ndarray, levels: np.ndarray) -> float:
@@ -78,14 +78,14 @@ def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", LABELS)
 def test_scores_and_hessian_are_the_derivatives(mechanism: str) -> None:
-    model = HiddenLikelihood(sample(mechanism, 500, 1))
+    model = hidden_mixture(sample(mechanism, 500, 1))
     point = np.concatenate([SHARES, LEVELS])
     steps = np.eye(len(point)) * 1e-6
     slope = [(model.objective(point + step) - model.objective(point - step)) / 2e-6 for step in steps]
     assert np.allclose(model.scores(point), -np.array(slope), atol=1e-6)
     bend = [-(model.scores(point + step) - model.scores(point - step)) / 2e-6 for step in steps]
     assert np.allclose(model.hessian(point), bend, atol=1e-5)
-    gauss_newton = model._outer(point, model.weights)
+    gauss_newton = model.outer(point, model.weights, model.cells(point))
     vector = np.random.default_rng(3).normal(size=len(point))
     assert np.allclose(model.curvature(point)(vector), gauss_newton @ vector)
 
@@ -98,7 +98,7 @@ def test_the_joint_fit_is_a_maximum(mechanism: str) -> None:
     assert found.fit.converged
     assert found.fit.gap <= 1e-8
     assert found.starts_agree
-    model = HiddenLikelihood(hidden)
+    model = hidden_mixture(hidden)
     best = -found.fit.log_likelihood / model.reports
     for seed in range(3):
         generator = np.random.default_rng(seed)
@@ -122,11 +122,15 @@ def test_the_number_of_people_drops_out_for_krr() -> None:
 
 
 def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dict[str, np.ndarray]:
-    """Standardised errors of both estimators, runs × values."""
-    found: dict[str, list] = {"moments": [], "joint": []}
+    """Standardised errors of all estimators, runs × values."""
+    found: dict[str, list] = {"moments": [], "joint": [], "precision": [], "size": []}
     for seed in range(repeats):
         hidden = sample(mechanism, people, seed, **options)
         by_moments, joint = moments(hidden), joint_likelihood(hidden, starts=1)
+        reports = label_reports(hidden.channels, [each.counts for each in hidden.groups], hidden.mix.matrix)
+        for pool in ("precision", "size"):
+            decoded = decode(reports.evidence, pool)
+            found[pool].append((decoded.estimates - SHARES) / np.sqrt(decoded.variance()))
         found["moments"].append((by_moments.shares - SHARES) / np.sqrt(np.diag(by_moments.covariance)))
         found["joint"].append((joint.fit.shares - SHARES) / np.sqrt(np.diag(joint.covariance)))
     return {name: np.array(each) for name, each in found.items()}
@@ -174,8 +178,8 @@ def collect(mechanism: str, people: int, *, label: str = "0.8", **options) -> Ta
 @pytest.mark.parametrize("mechanism", ["auto", *names("labels", per_value=False)])
 def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     result = collect(mechanism, 60_000)
-    joint, unbiased = frequencies(result, "q"), frequencies(result, "q", method="unbiased")
-    for estimate in (joint, unbiased):
+    joint, decoded = frequencies(result, "q", method="likelihood"), frequencies(result, "q")
+    for estimate in (joint, decoded):
         assert (np.abs(estimate.shares - SHARES) <= 5.1 * estimate.standard_error).all()
         assert sum(level.share for level in estimate.levels) == pytest.approx(1)
         assert "does not depend on the value (tested)" in " ".join(estimate.assumptions)
@@ -186,14 +190,17 @@ def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
         assert (low < high).all()
     assert joint.fit.converged
     assert joint.shares.sum() == pytest.approx(1)
-    assert np.allclose(unbiased.consistent("likelihood"), joint.shares)
-    assert np.allclose(unbiased.consistent("shrunk"), joint.consistent("shrunk"), atol=1e-6)
-    assert 0 < np.abs(joint.consistent("shrunk") - joint.shares).max() < joint.standard_error.max()
-    assert np.allclose(np.sqrt(np.diag(joint.covariance)), joint.standard_error)
+    assert decoded.fit is None
+    assert np.abs(decoded.consistent() - joint.shares).max() < 1.5 * joint.standard_error.max()
+    for estimate in (joint, decoded):
+        assert np.allclose(np.sqrt(np.diag(estimate.covariance)), estimate.standard_error)
+    by_size = frequencies(result, "q", pool="size")
+    np.testing.assert_array_equal(decoded.assumption_free.shares, by_size.shares)
+    np.testing.assert_array_equal(decoded.assumption_free.standard_error, by_size.standard_error)
 
 
 def test_an_unconverged_fit_says_so_first() -> None:
-    estimate = frequencies(collect("krr", 2000), "q", gap=-1.0)
+    estimate = frequencies(collect("krr", 2000), "q", method="likelihood", gap=-1.0)
     assert not estimate.fit.converged
     assert estimate.notes[0].code == "no-convergence"
 
@@ -235,11 +242,12 @@ def test_an_open_value_that_nobody_reports_ends_the_fit_at_once_and_has_an_error
     assert fit.fit.converged
     assert fit.fit.steps < 30
     assert fit.shares[3] < 1e-6
-    free = ItemDependence.of(hidden, fit.shares, fit.levels)
-    for each in (fit, by_moments, free):
-        errors = np.sqrt(np.diag(each.covariance))
-        assert (errors > 0).all()
-        assert (np.abs(each.shares - shares) < 5.1 * errors).all()
+    evidence = label_reports(channels, [each.counts for each in hidden.groups], hidden.mix.matrix).evidence
+    pairs = [(each.shares, np.diag(each.covariance)) for each in (fit, by_moments)]
+    pairs += [(each.estimates, each.variance()) for each in (decode(evidence), decode(evidence, "size"))]
+    for found, variance in pairs:
+        assert (variance > 0).all()
+        assert (np.abs(found - shares) < 5.1 * np.sqrt(variance)).all()
 
 
 def test_no_reports_get_one_clear_line() -> None:

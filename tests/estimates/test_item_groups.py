@@ -10,12 +10,12 @@ import pytest
 
 from helpers.claims import follows, mean_is, runs
 from helpers.item_channels import CHANNELS
-from helpers.samples import counted, zipf
+from helpers.samples import counted, label_reports, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
-from pldp.estimates.shares.pooling import Pooled, has_enough_support, homogeneity_test, precision_weights
-from pldp.estimates.solver.likelihood import _KnownChannels, maximise, minus_log
-from pldp.estimates.solver.separable import separable_maximum
+from pldp.estimates.likelihood.groups import precision_weights
+from pldp.estimates.likelihood.labels import shown_mixture
+from pldp.estimates.likelihood.solver import maximise, minus_log
 from pldp.mechanisms import (
     Bits,
     CategoricalChannel,
@@ -180,14 +180,14 @@ def test_the_formula_for_direct_encodings_is_the_maximum(several: int) -> None:
         groups = direct_groups(seed, 12)[:several]
         fit = maximum_likelihood(groups, gap=1e-11)
         assert (fit.converged, fit.steps) == (True, 0)
-        slow = maximise(_KnownChannels(groups), np.full(12, 1 / 12), 1e-11)
+        slow = maximise(shown_mixture(groups), np.full(12, 1 / 12), 1e-11)
         assert np.allclose(fit.shares, slow.shares, atol=1e-5)
 
 
 def test_one_value_that_everybody_names_is_certain() -> None:
     built = ItemResponse.of([1_000_000, math.inf, math.inf])
-    assert separable_maximum([group(built, OutputCounts(np.array([0, 50, 0])))]).tolist() == [0, 1, 0]
-    assert separable_maximum([group(built, OutputCounts(np.array([50, 0, 0])))]).tolist() == [1, 0, 0]
+    assert maximum_likelihood([group(built, OutputCounts(np.array([0, 50, 0])))]).shares.tolist() == [0, 1, 0]
+    assert maximum_likelihood([group(built, OutputCounts(np.array([50, 0, 0])))]).shares.tolist() == [1, 0, 0]
 
 
 def test_ten_thousand_items_and_a_million_people_need_no_search() -> None:
@@ -205,20 +205,20 @@ def test_ten_thousand_items_and_a_million_people_need_no_search() -> None:
 def test_an_open_value_that_never_came_is_no_certainty() -> None:
     built = ItemResponse.of([1_000_000, 1_000_000, math.inf])
     found = group(built, OutputCounts(np.array([60, 40, 0])))
-    assert not has_enough_support(found)
+    assert not label_reports([built], [found.counts]).enough.any()
     assert np.isfinite(found.information(np.array([0.7, 0.3, 0.0]))).all()
-    assert has_enough_support(group(built, OutputCounts(np.array([60, 40, 9]))))
+    assert label_reports([built], [OutputCounts(np.array([60, 40, 9]))]).enough.all()
 
 
 def test_groups_with_budgets_per_value_pool_and_are_tested() -> None:
     groups = direct_groups(1, 6)
     assert precision_weights(groups).sum() == pytest.approx(1)
-    test = homogeneity_test(Pooled.of(groups, "precision"))
+    test = label_reports([each.channel for each in groups], [each.counts for each in groups]).homogeneity()
     assert test is not None
     assert not test.rejected
-    responses = [group(CHANNELS["aprr"], OutputCounts(np.array([900, 700, 500, 300, 100]))) for _ in range(2)]
-    assert has_enough_support(responses[0])
-    assert homogeneity_test(Pooled.of(responses, "precision")).p_value == pytest.approx(1)
+    responses = label_reports([CHANNELS["aprr"]] * 2, [OutputCounts(np.array([900, 700, 500, 300, 100]))] * 2)
+    assert responses.enough.all()
+    assert responses.homogeneity().p_value == pytest.approx(1)
 
 
 def test_what_a_group_cannot_give_is_said() -> None:

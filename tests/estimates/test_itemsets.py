@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from functools import cache, reduce
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,9 @@ from helpers.claims import FALSE_ALARM, Z, mean_is, rate_is_at_most, runs
 from helpers.refusals import refused
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
-from pldp.estimates.sets.groups import ItemGroups
-from pldp.estimates.sets.search import Search
+from pldp.estimates.kinds.item_search import Search, SetPart
+from pldp.estimates.kinds.item_sets import ItemReports
+from pldp.estimates.linear.patterns import item_patterns
 from pldp.mechanisms import ItemSet
 from pldp.simulate import pack_baskets, perturb_item_sets
 
@@ -45,33 +47,28 @@ def true_supports(rows: np.ndarray) -> np.ndarray:
 POPULATION = np.array([0.4 * 0.8**size + 0.6 * 0.2**size for size in range(1, 5)])
 
 
-def test_estimates_are_unbiased_and_variances_exact_by_enumeration() -> None:
-    """All outputs of three items with their exact probabilities: mean and variance of the weight of each set."""
+def test_estimates_are_unbiased_by_enumeration_and_noise_is_no_less_than_promised() -> None:
+    """All outputs of three items with their exact probabilities: mean and variance of what they count."""
     channel = ItemSet.of_probabilities([0.8, 0.7, 0.9], [0.6, 0.9, 0.75])
     outputs = np.frombuffer(b"".join(channel.outputs()), np.uint8)[:, None]
-    group = ItemGroups.of([(channel, outputs)], 3, "precision", "respondents").groups[0]
-    for value in range(8):
-        probabilities = np.array([float(channel.probability(int(output), value)) for output in outputs[:, 0]])
-        for size in (1, 2, 3):
-            for own in combinations(range(3), size):
-                patterns = np.zeros((1, 1 << size))
-                places = np.sum([(outputs[:, 0] >> item & 1) << j for j, item in enumerate(own)], axis=0)
-                np.add.at(patterns[0], places, probabilities * group.reports)
-                mask = sum(1 << item for item in own)
-                sets = np.array([own])
-                assert group.moment(sets, patterns, (1 << size) - 1)[0] == pytest.approx(
-                    float(value & mask == mask), abs=1e-12
-                )
-                truth = np.array([float(value >> item & 1) for item in range(3)])
-                expected = group.expected_variance(sets, truth, "respondents")[0] * group.reports
-                second = group.moment(sets, patterns, (1 << size) - 1, (1 << size) - 1)[0]
-                assert second - (value & mask == mask) == pytest.approx(expected)
+    reports = ItemReports.of_groups([(channel, outputs)], 3, "precision", "respondents")
+    for size in (1, 2, 3):
+        sets = np.array(list(combinations(range(3), size)))
+        counted = item_patterns(reports.forms, sets, reports.likely(sets)).weights[0, -1]
+        for value, (number, own) in product(range(8), enumerate(sets)):
+            chances = np.array([float(channel.probability(int(output), value)) for output in outputs[:, 0]])
+            shown = np.sum([(outputs[:, 0] >> item & 1) << j for j, item in enumerate(own)], axis=0)
+            has_all = all(value >> item & 1 for item in own)
+            mean = chances @ counted[number, shown]
+            assert mean == pytest.approx(float(has_all), abs=1e-12)
+            noise = chances @ counted[number, shown] ** 2 - mean**2
+            assert noise >= reports.least_error(size) ** 2 * reports.reports * (1 - 1e-9)
 
 
 def test_factors_invert_the_kronecker_product() -> None:
     generator = np.random.default_rng(1)
     rows = people(500, generator)
-    patterns = ItemGroups.of([(UNEVEN, rows)], 4, "size", "population").columns[0].pattern_counts([range(4)])
+    patterns = ItemReports.of_groups([(UNEVEN, rows)], 4, "size", "population").columns[0].pattern_counts([range(4)])
     p, q = (np.array(weights) / 2**32 for weights in (UNEVEN.kept, UNEVEN.raised))
     # Item 0 is the lowest bit of a pattern's number, so it is the last factor.
     whole = reduce(np.kron, [np.array([[1 - q[i], 1 - p[i]], [q[i], p[i]]]) for i in reversed(range(4))])
@@ -294,12 +291,57 @@ def test_a_search_stops_where_no_larger_set_could_be_reported() -> None:
         [(channel, perturb_item_sets(channel, rows, generator))], items, 0.05, largest=4, target="respondents"
     )
     assert found.notes[-1].code == "search-ended-early"
-    assert "standard errors up to" in found.notes[-1].text
+    assert "none was counted, as their supports would have standard errors of" in found.notes[-1].text
     assert 0 in found.examined.values()
 
 
+def uneven_groups(pool: str, target: str, count: int = 3000) -> ItemReports:
+    """Two groups of people with budgets per item, one of which tells more about them than the other."""
+    generator = np.random.default_rng(8)
+    bits = np.repeat(generator.random((count, 4)) < 0.45, 3, axis=1) & (generator.random((count, 12)) < 0.9)
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    channels = [ItemSet.of([low * (8 + place % 3) for place in range(12)]) for low in (100_000, 150_000)]
+    halves = zip(channels, np.array_split(rows, 2), strict=True)
+    groups = [(channel, perturb_item_sets(channel, own, generator)) for channel, own in halves]
+    return ItemReports.of_groups(groups, 12, pool, target)
+
+
+@pytest.mark.parametrize("target", ["population", "respondents"])
+@pytest.mark.parametrize("pool", ["precision", "size"])
+def test_no_set_has_a_smaller_expected_error_than_the_least_of_its_size(pool: str, target: str) -> None:
+    groups = uneven_groups(pool, target)
+    for size in (1, 2, 3, 4):
+        expected = groups.expected_error(np.array(list(combinations(range(12), size))))
+        assert 0 < groups.least_error(size) <= expected.min() * (1 + 1e-12)
+
+
+def test_a_search_that_leaves_out_hopeless_sets_finds_the_same_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(factor: float) -> tuple[list[list[list[int]]], dict[int, int], int]:
+        made: list[int] = []
+        candidates = Search._candidates
+
+        def counted(search: Search, kept: SetPart) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for sets, parents in candidates(search, kept):
+                made.append(len(sets))
+                yield sets, parents
+
+        with monkeypatch.context() as patch:
+            bound = ItemReports.least_error
+            patch.setattr(ItemReports, "least_error", lambda groups, items: factor * bound(groups, items))
+            patch.setattr(Search, "_candidates", counted)
+            search = Search(uneven_groups("precision", "respondents", 1000), 0.1, [3.0, 3.0, 3.0], 0.0)
+            parts, examined, _ = search.run()
+        return [part.sets.tolist() for part in parts], examined, sum(made)
+
+    without, with_bound, too_high = found(0.0), found(1.0), found(20.0)
+    assert with_bound[:2] == without[:2]
+    assert len(without[0][2]) > 0
+    assert with_bound[2] < without[2]
+    assert too_high[0] != without[0]
+
+
 def test_too_many_candidates_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.estimates.sets.search.MOST_CANDIDATES", 3)
+    monkeypatch.setattr("pldp.estimates.kinds.item_search.MOST_CANDIDATES", 3)
     with pytest.raises(EstimateError, match="leaves more than 3 sets of 2 items"):
         plain(people(100, np.random.default_rng(1)), ITEMS, 0.01)
 
@@ -314,20 +356,23 @@ def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.packbits(generator.random((400, 12)) < 0.5, axis=1, bitorder="little")
     items = [str(place) for place in range(12)]
     whole = plain(rows, items, 0.1, 4)
-    monkeypatch.setattr("pldp.estimates.sets.search._CHUNK", 7)
+    monkeypatch.setattr("pldp.estimates.kinds.item_search._CHUNK", 7)
     again = plain(rows, items, 0.1, 4)
     assert again.sets == whole.sets
     assert again.examined == whole.examined
 
 
 def test_a_superset_with_a_smaller_error_keeps_its_subsets_in_the_search() -> None:
-    """Rare items with little noise: one more item lowers the standard error, so the reach is that of the larger set."""
+    """Little noise: one more item lowers the least standard error, so the reach is that of the larger set."""
     rows = np.zeros((100, 1), np.uint8)
-    together = ItemGroups.of([(ItemSet.of([3_000_000] * 4), rows)], 4, "precision", "respondents")
-    assert together.growth < 1
-    search = Search(together, 0.1, [3.0, 4.0, 5.0], 1.0)
-    assert search._reach(2) == pytest.approx(min(3.0, 4.0 * together.growth))
-    assert ItemGroups.of([(ItemSet.of([300_000] * 4), rows)], 4, "precision", "respondents").growth == 1
+    reports = ItemReports.of_groups([(ItemSet.of([3_000_000] * 4), rows)], 4, "precision", "respondents")
+    least = [reports.least_error(size) for size in (2, 3)]
+    assert 0 < least[1] < least[0]
+    search, error = Search(reports, 0.1, [3.0, 4.0, 4.0], 1.0), np.array([least[0]])
+    assert search._reach(2, error) == pytest.approx(3 * least[1])
+    assert search._reach(3, error) == pytest.approx(3 * least[0])
+    strict = ItemReports.of_groups([(ItemSet.of([300_000] * 4), rows)], 4, "precision", "respondents")
+    assert strict.least_error(3) > strict.least_error(2)
 
 
 def rules_of(seed: int) -> dict[str, tuple[float, float, float, float]]:

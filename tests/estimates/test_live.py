@@ -15,8 +15,7 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, runs
 from pldp.errors import EstimateError
 from pldp.estimates import change, estimate
-from pldp.estimates.live import fit_reach, linear_reach
-from pldp.estimates.result import normal_reach
+from pldp.estimates.results.intervals import fit_reach, linear_reach, normal_reach
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import label_arrays, piecewise_arrays
 from pldp.survey import Survey, loads
@@ -190,11 +189,12 @@ def tallied(asked: Survey, people: int, seed: int = 1) -> Tally:
     return tally_of(asked, np.random.default_rng(seed).multinomial(people, chances.ravel()).reshape(chances.shape))
 
 
-@pytest.mark.parametrize("hidden", [False, True])
-def test_the_verb_gives_live_intervals_and_says_what_they_cost(hidden: bool) -> None:
+@pytest.mark.parametrize(("hidden", "method"), [(False, None), (True, None), (True, "likelihood")])
+def test_the_verb_gives_live_intervals_and_says_what_they_cost(hidden: bool, method: str | None) -> None:
     counted = tallied(survey(hidden=hidden), 4_000)
-    once, live = (estimate(counted, "q", live=planned) for planned in (None, 2_000))
-    reach = fit_reach(0.95, 2.0) if hidden else float(linear_reach(0.95, 2.0))
+    asked = {} if method is None else {"method": method}
+    once, live = (estimate(counted, "q", live=planned, **asked) for planned in (None, 2_000))
+    reach = float(linear_reach(0.95, 2.0)) if method is None else fit_reach(0.95, 2.0)
     np.testing.assert_array_equal(live.estimates, once.estimates)
     np.testing.assert_allclose(live.interval().high - live.estimates, reach * live.standard_error)
     np.testing.assert_allclose(once.interval().high - once.estimates, FIXED * once.standard_error)
@@ -211,8 +211,8 @@ def test_a_plan_is_a_number_of_reports(planned: object) -> None:
 
 
 def test_the_interval_of_hidden_levels_holds_at_every_look() -> None:
-    """A joint fit at each look; few runs, as each look is a fit."""
-    asked, number, looks = survey(hidden=True), runs(4, 60), runs(8, 40)
+    """Reports are decoded at each look."""
+    asked, number, looks = survey(hidden=True), runs(10, 60), runs(8, 40)
     grid = np.round(np.geomspace(800, 20_000, looks)).astype(int)
     chances, generator = law(asked), np.random.default_rng(15)
     ever = {"live": [], "once": []}

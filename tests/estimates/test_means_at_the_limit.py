@@ -13,7 +13,7 @@ import pldp
 from helpers.claims import rate_is, runs
 from pldp.errors import EstimateError, SurveyError
 from pldp.estimates import MeanResult, NumberResult, density
-from pldp.estimates.result import TEST_LEVEL
+from pldp.estimates.results.facts import TEST_LEVEL
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import arrays
 from pldp.simulate import Population, simulate_reports

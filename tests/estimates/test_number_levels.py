@@ -11,10 +11,12 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, Z, runs
 from pldp import Survey, Tally, estimate
 from pldp.estimates import density, mean
-from pldp.estimates.notes import CURVE_ASSUMES, LEVELS_DISAGREE, SAME_DISTRIBUTION, of_one_survey
-from pldp.estimates.numbers.dependence import ENOUGH, MOMENTS, distribution_test, moment_weights
-from pldp.estimates.numbers.fusion import centres, em
-from pldp.estimates.power import power
+from pldp.estimates.likelihood.tuples import em
+from pldp.estimates.linear.homogeneity import power
+from pldp.estimates.numbers.evidence import ENOUGH, distribution_test
+from pldp.estimates.numbers.moments import MOMENTS, moment_weights
+from pldp.estimates.numbers.sources import centres
+from pldp.estimates.results.notes import CURVE_ASSUMES, LEVELS_DISAGREE, SAME_DISTRIBUTION, of_one_survey
 from pldp.mechanisms import Channel, build
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.simulate import perturb
@@ -59,7 +61,7 @@ def test_weights_are_unbiased_for_the_moments_that_a_channel_knows(name: str) ->
     table, known = moment_weights(channel)
     values = np.polynomial.legendre.legvander(centres(SIZE), MOMENTS)[:, 1:]
     assert known.tolist() == [True] + [name != "sr"] * (MOMENTS - 1)
-    found = piecewise_arrays(channel).pieces().table()[:-1].T @ table
+    found = piecewise_arrays(channel).pieces().table()[:-1].T @ table.T
     assert np.abs(found - values * known).max() < 1e-3
 
 

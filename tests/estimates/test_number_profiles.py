@@ -18,13 +18,13 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, runs
 from pldp import Tally, estimate, tally
 from pldp.errors import EstimateError
-from pldp.estimates import QUANTILES, NumberResult, density
-from pldp.estimates.numbers.misfit import Misfit
-from pldp.estimates.numbers.profile import QUANTILE_DEGREES, SHARE_DEGREES, Profile, limit
+from pldp.estimates import QUANTILES, NumberResult, density, share_between
+from pldp.estimates.likelihood.misfit import Misfit
+from pldp.estimates.likelihood.profile import QUANTILE_DEGREES, SHARE_DEGREES, Profile, limit
 from pldp.mechanisms import Channel, build
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.simulate import Population, perturb_numbers, simulate_reports
-from pldp.survey import loads
+from pldp.survey import Survey, loads
 from pldp.tallies import ABSENT, Fused, Service, Source, fuse, fused_of
 
 SIZE = 256
@@ -195,9 +195,14 @@ def asked(numbers: dict[str, np.ndarray], seed: int = 0, **question: object) -> 
 
 
 @cache
-def example() -> NumberResult:
+def tallied() -> Tally:
     generator = np.random.default_rng(5)
-    return estimate(asked({level: 10 * generator.beta(2, 5, 4000) for level in "ab"}), "q")
+    return asked({level: 10 * generator.beta(2, 5, 4000) for level in "ab"})
+
+
+@cache
+def example() -> NumberResult:
+    return estimate(tallied(), "q")
 
 
 def test_a_result_shows_conservative_intervals_and_beside_them_those_if_smooth() -> None:
@@ -242,19 +247,47 @@ def test_shares_of_ranges_agree_with_each_other_and_with_quantiles() -> None:
     middle, _, highest = found.quantile(0.5)
     assert found.cumulative(middle).estimate == pytest.approx(0.5)
     assert found.cumulative(highest, 0.99).high > 0.5
-    lower, narrow = found.range(2.5, 5, 0.99), found.range(2.5, 5, 0.5)
+
+
+def test_the_interval_of_a_share_from_the_reports_is_inside_the_one_that_follows_from_quantiles() -> None:
+    for ends in ((0, 2.5), (2.5, 5), (5, 10), (1.7, 1.9)):
+        for confidence in (0.5, 0.95, 0.99):
+            sharp, rough = (
+                share_between(tallied(), "q", *ends, confidence=confidence),
+                example().range(*ends, confidence),
+            )
+            assert sharp[:3] == rough[:3]
+            assert rough.low <= sharp.low <= sharp.estimate <= sharp.high <= rough.high
+    lower, narrow = (share_between(tallied(), "q", 2.5, 5, confidence=each) for each in (0.99, 0.5))
     assert lower.low < narrow.low
     assert narrow.high < lower.high
 
 
 def test_a_range_that_ends_inside_buckets_reaches_from_the_inner_to_the_outer_edges() -> None:
-    found, width = example(), 10 / 64
-    inner, outer = found.range(17 * width, 30 * width), found.range(16 * width, 31 * width)
-    cut = found.range(16.5 * width, 30.5 * width)
+    width = 10 / 64
+    inner, outer, cut, tiny, least = (
+        share_between(tallied(), "q", low * width, high * width)
+        for low, high in ((17, 30), (16, 31), (16.5, 30.5), (16.1, 16.9), (0, 0.3))
+    )
     assert inner.estimate < cut.estimate < outer.estimate
     assert (cut.low, cut.high) == pytest.approx((inner.low, outer.high), abs=1e-3)
-    assert found.range(16.1 * width, 16.9 * width).low == 0
-    assert found.cumulative(0.3 * width).low == 0
+    assert tiny.low == least.low == 0
+
+
+def test_intervals_at_other_confidences_are_looked_up_and_never_narrower_than_those_from_the_reports() -> None:
+    profile = Profile(fused_of(tallied(), "q"))
+    looked = profile.quantiles(QUANTILES, 0.95)
+    for confidence in (0.5, 0.8, 0.95, 0.99, 0.9999):
+        for share in (*QUANTILES, 0.4):
+            (low, high), (least, most) = looked.quantile(share, confidence), profile.quantile(share, confidence)
+            assert low <= least <= most <= high
+            if confidence == 0.95 and share in QUANTILES:
+                assert (low, high) == (least, most)
+
+
+def test_only_numbers_have_shares_between_two_numbers() -> None:
+    with pytest.raises(EstimateError, match="are those of numbers; question 'mode' is of kind choice"):
+        share_between(tally(Survey.load("examples/commute.toml"), []), "mode", 0, 1)
 
 
 @pytest.mark.parametrize("ends", [(-1, 5), (5, 11), (5, 5), (6, 5), (float("nan"), 5)])
@@ -314,9 +347,9 @@ def test_the_minimum_is_that_of_a_general_solver() -> None:
         for place, each in enumerate(made)
     ]
     misfit = Misfit.of(fuse(services), apart=False)
-    levels = misfit._levels[0]
-    rows = np.concatenate([np.sqrt(level.scale)[:, None] * level.pieces.table()[:-1] for level in levels])
-    right = np.concatenate([np.sqrt(level.scale) * level.shares for level in levels])
+    counted = misfit._parts[0].counted
+    rows = np.concatenate([np.sqrt(each.scale)[:, None] * each.rows.pieces[0].table()[:-1] for each in counted])
+    right = np.concatenate([np.sqrt(each.scale) * each.shares for each in counted])
     inside = np.arange(size) < 9
 
     def least(*rules: tuple[FloatArray, float]) -> float:

@@ -14,8 +14,8 @@ from scipy import stats
 import pldp
 from helpers.claims import FALSE_ALARM, runs
 from pldp.estimates import Interval, Result, baskets_of, supports, two_way
-from pldp.estimates.rare import ENOUGH, Rare
-from pldp.estimates.result import interval_around
+from pldp.estimates.linear.small_counts import ENOUGH, SmallCounts
+from pldp.estimates.results.intervals import interval_around
 from pldp.mechanisms import ItemSet
 from pldp.mechanisms.arrays import arrays
 from pldp.simulate import Population, pack_baskets, simulate_reports
@@ -24,6 +24,27 @@ from pldp.survey import loads
 NORMAL = float(stats.norm.ppf(0.975))
 LEAST = 0.93
 """Coverage of 95 % intervals that is allowed."""
+
+
+def small_counts(
+    counts: np.ndarray, reports: np.ndarray, absent: np.ndarray, present: np.ndarray, weights: np.ndarray,
+    sampled: float = 1.0,
+) -> SmallCounts | None:  # fmt: skip
+    """The numbers that too few reports support, from supports of groups (groups × numbers) pooled by weights."""
+    people = reports.sum(axis=0)
+    parts, contrast = (reports / people).T, (present - absent).T
+    gain = weights.T / parts
+    bits = np.stack([-absent.T, 1 - absent.T], axis=2) / contrast[..., None] * gain[..., None]
+    whole = np.broadcast_to(gain[..., None], bits.shape)
+    laws = [np.stack([1 - each.T, each.T], axis=2) for each in (absent, present)]
+    came = (counts / reports).T
+    counted = (parts * gain * (came - absent.T) / contrast).sum(axis=1)
+    size = counts.shape[1]
+    every = SmallCounts(
+        np.arange(size), bits, whole, *laws, counted, np.ones(size), parts, people, np.full(size, sampled)
+    )
+    few = every.few()
+    return every.only(few) if few.any() else None
 
 
 def exact_coverage(reports: list[int], absent: list[float], present: list[float], share: float, *, rare: bool) -> float:
@@ -40,7 +61,7 @@ def exact_coverage(reports: list[int], absent: list[float], present: list[float]
     shown = counts / people[:, None]
     estimates = weights @ ((shown - every[1]) / contrast[:, None])
     errors = np.sqrt((weights**2 / people / contrast**2) @ (shown * (1 - shown)))
-    found = Rare.find(counts, *every, weights=np.repeat(weights[:, None], counts.shape[1], axis=1), sampled=1.0)
+    found = small_counts(counts, *every, np.repeat(weights[:, None], counts.shape[1], axis=1))
     low, high = interval_around(estimates, errors, NORMAL, rare=found if rare else None)
     return float(chances[(low <= share) & (share <= high)].sum())
 
@@ -71,7 +92,7 @@ def test_ends_are_where_chernoffs_bound_allows_no_more() -> None:
     """For one group Λ is n times the relative entropy of what came and what was expected."""
     few = np.arange(int(ENOUGH) // 2)
     places = np.ones((1, len(few)))
-    found = Rare.find(few[None, :] * 1.0, 1000 * places, 0.002 * places, 0.9 * places, weights=places, sampled=1.0)
+    found = small_counts(few[None, :] * 1.0, 1000 * places, 0.002 * places, 0.9 * places, places)
     assert found is not None
     assert found.places.tolist() == few.tolist()
     for end in found.ends(NORMAL):
@@ -82,16 +103,13 @@ def test_ends_are_where_chernoffs_bound_allows_no_more() -> None:
 
 
 def test_many_supporting_reports_have_normal_intervals() -> None:
-    assert (
-        Rare.find(*(np.array([[each]]) for each in (60.0, 1000.0, 0.02, 0.9)), weights=np.ones((1, 1)), sampled=1.0)
-        is None
-    )
+    assert small_counts(*(np.array([[each]]) for each in (60.0, 1000.0, 0.02, 0.9)), np.ones((1, 1))) is None
 
 
 def test_respondents_are_known_exactly_without_noise_and_better_than_a_population_with_little() -> None:
-    def find(noise: float, sampled: float) -> Rare | None:
+    def find(noise: float, sampled: float) -> SmallCounts | None:
         counted = (np.array([[each]]) for each in (5.0, 1000.0, noise, 1 - noise))
-        return Rare.find(*counted, weights=np.ones((1, 1)), sampled=sampled)
+        return small_counts(*counted, np.ones((1, 1)), sampled)
 
     assert find(0.0, 0.0) is None
     people, population = find(1e-4, 0.0), find(1e-4, 1.0)

@@ -25,13 +25,13 @@ from pldp.estimates import (
     frequencies,
     itemsets,
     mean,
-    personal_frequencies,
     supports,
 )
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.numbers.profile import Profile
-from pldp.estimates.options import GivenOptions, Options
+from pldp.estimates.likelihood.profile import Profile
+from pldp.estimates.results.options import GivenOptions, Options
 from pldp.mechanisms import names
+from pldp.papers.personal import personal_frequencies
 from pldp.simulate import Population, perturb_personal, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import fused_of
@@ -129,8 +129,8 @@ ASKED = {
     **{f"choice by {name}": lambda name=name: estimate(choice(name), "q") for name in names("labels")},
     **{f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood") for name in FITTED},
     **{f"by {name}": lambda name=name: estimate(other_kind(name), "q") for name in names("sets") + names("numbers")},
-    "hidden levels, moments": lambda: estimate(choice(hidden=True), "q", method="unbiased"),
-    "hidden levels, fit": lambda: estimate(choice(hidden=True), "q"),
+    "hidden levels": lambda: estimate(choice(hidden=True), "q"),
+    "hidden levels, fit": lambda: estimate(choice(hidden=True), "q", method="likelihood"),
     "respondents": lambda: estimate(choice(), "q", target="respondents"),
     "choices": lambda: bought()["basket"],
     "number": lambda: bought()["spent"],
@@ -172,12 +172,11 @@ def test_every_result_is_plain_data_with_one_surface(asked: str) -> None:
 
 
 def test_a_copy_answers_what_is_computed_late_as_the_original_does() -> None:
-    for asked in ("choice by oue", "fit of oue", "hidden levels, moments", "hidden levels, fit"):
+    for asked in ("choice by oue", "fit of oue", "hidden levels", "hidden levels, fit"):
         found = ASKED[asked]()
         restored = through_pickle(found)
         np.testing.assert_array_equal(restored.covariance, found.covariance)
-        for method in ("likelihood", "shrunk"):
-            np.testing.assert_allclose(restored.consistent(method), found.consistent(method), atol=1e-9)
+        np.testing.assert_array_equal(restored.consistent(), found.consistent())
     together = {"kind": "choices", "values": ["a", "b"]}, [["a", "b"]] * 2000, [["a"], ["a", "b"]] * 1000
     found = estimate(disagreeing(*together), "q")
     assert through_pickle(found).rules(0) == found.rules(0)
@@ -287,7 +286,8 @@ def test_the_verb_gives_the_numbers_of_the_lower_verbs() -> None:
     np.testing.assert_array_equal(basket.sets.support, itemsets(groups, items, 0.1).support)
     np.testing.assert_array_equal(reason.shares, frequencies(shopping(), "reason").shares)
     fused = fused_of(shopping(), "spent")
-    assert spent.mean.value == mean(fused).value
+    # Weights of levels come from the fitted curve in one, from a coarser one in the other.
+    assert abs(spent.mean.value - mean(fused).value) < 0.01 * spent.mean.standard_error
     assert spent.quantile(0.5, smooth=True) == density(fused).quantile(0.5, 0.8)
     assert spent.quantile(0.5)[1:] == Profile(fused).quantile(0.5, 0.8)
     assert [each.to_mapping()["confidence"] for each in (basket, reason, spent)] == [0.8] * 3

@@ -15,7 +15,8 @@ from helpers.claims import rate_is, runs
 from pldp import estimate, tally
 from pldp.errors import EstimateError
 from pldp.estimates import itemsets, supports
-from pldp.estimates.sets.groups import ItemGroup
+from pldp.estimates.kinds.item_sets import ItemReports
+from pldp.estimates.linear.patterns import item_patterns
 from pldp.mechanisms import ItemSet, PrivSet, SampledBoxes, SetChannel
 from pldp.mechanisms.arrays import arrays
 from pldp.mechanisms.response.channel import RandomizedResponse
@@ -74,26 +75,27 @@ def told_sets(channel: SetChannel) -> Iterator[np.ndarray]:
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=repr)
-def test_supports_are_unbiased_and_variances_exact_by_enumeration(channel: SetChannel) -> None:
+def test_supports_are_unbiased_and_the_law_of_patterns_is_exact_by_enumeration(channel: SetChannel) -> None:
     """For every set that a person can have, over all outputs with their exact probabilities."""
-    group = ItemGroup(channel, 10**15)
+    form = arrays(channel)
+    reports = ItemReports((form,), (), np.array([10**15]), "precision", "population")
     for value in range(1 << channel.size):
         if value.bit_count() > channel.largest_set:
             continue
         columns = exact_columns(channel, value)
         truth = np.array([value >> item & 1 for item in range(channel.size)], float)
         for sets in told_sets(channel):
-            patterns, whole = columns.pattern_counts(sets), (1 << sets.shape[1]) - 1
-            support = group.moment(sets, patterns, whole)
+            counts, items = columns.pattern_counts(sets) / 1e15, sets.shape[1]
+            likely = np.full((len(sets), 1 << items), 0.5**items)
+            patterns, has = item_patterns([form], sets, likely), (truth[sets] @ (1 << np.arange(items))).astype(int)
+            assert counts.sum(axis=1) == pytest.approx(form.telling(items))
+            law = np.broadcast_to(patterns.law[0], (len(sets), *patterns.law.shape[2:]))[np.arange(len(sets)), has]
+            assert counts == pytest.approx(law[:, : counts.shape[1]], abs=1e-9)
+            counted = patterns.weights[0, -1]
+            support = (law * counted).sum(axis=1)
             assert support == pytest.approx(truth[sets].prod(axis=1), abs=1e-9)
-            assert group.telling(patterns) / 1e15 == pytest.approx(group.arrays.telling(sets.shape[1]))
-            noise = group.moment(sets, patterns, whole, whole) - support**2
-            expected = group.expected_variance(sets, truth, "population") * group.telling(patterns)
-            assert noise == pytest.approx(expected, abs=1e-8)
-            assert (noise >= group.arrays.least_noise(sets) - 1e-8).all()
-            has = (truth[sets] @ (1 << np.arange(sets.shape[1]))).astype(int)
-            showing = group.arrays.showing_all(sets)[np.arange(len(sets)), has]
-            assert patterns[:, -1] / group.telling(patterns) == pytest.approx(showing, abs=1e-9)
+            noise = (law * counted**2).sum(axis=1) - support**2
+            assert (noise >= reports.least_error(items) ** 2 * 1e15 - 1e-8).all()
 
 
 def test_patterns_of_sampled_boxes_are_those_counted_one_by_one() -> None:

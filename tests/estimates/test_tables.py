@@ -12,13 +12,18 @@ import pytest
 from scipy import stats
 
 from helpers.claims import mean_is, runs
+from helpers.samples import law
+from helpers.tables import pair_counts
 from pldp import Device, Survey, Tally, tally
 from pldp.errors import EstimateError, TallyError
-from pldp.estimates import Table, cross, estimate, three_way, two_way
-from pldp.estimates.consistency import nearest_tables, with_margins
-from pldp.estimates.tables import ItemAxis, LabelAxis, Spread
-from pldp.estimates.tables.hidden import HiddenTable, label_chance
-from pldp.estimates.tables.ranges import RangeAxis, Ranges
+from pldp.estimates import Margin, Table, cross, estimate, three_way, two_way
+from pldp.estimates.kinds.association import Spread, cell_covariance
+from pldp.estimates.kinds.cells import Cells
+from pldp.estimates.kinds.ranges import RangeLevel, Ranges
+from pldp.estimates.kinds.sides import ItemSide, LabelSide, Side
+from pldp.estimates.linear.evidence import LabelChances, label_chances
+from pldp.estimates.linear.pooling import Linear
+from pldp.estimates.results.consistency import nearest_tables, with_margins
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
 from pldp.simulate import Population, perturb, simulate_reports
@@ -146,31 +151,48 @@ def test_the_counts_of_three_questions_hold_those_of_two() -> None:
     np.testing.assert_allclose(three.decoded[..., -1][:-1, :-1], two.shares, atol=1e-12)
 
 
-AXES = {
-    **{name: lambda name=name: LabelAxis(arrays(build(name, 4, 1_000_000))) for name in ("krr", "oue", "subset", "lh")},
-    "item_set": lambda: ItemAxis(arrays(form("s").question("s").channels[0])),
-    "boxes": lambda: ItemAxis(arrays(form("t").question("t").channels[0])),
-    "privset": lambda: ItemAxis(arrays(form("w").question("w").channels[0])),
+def side(size: int, form: object, *, exclusive: bool) -> Side:
+    values, equal = tuple(map(str, range(size))), np.full(size, 1 / size)
+    margin = Margin("q", values, equal, equal, 1, exclusive)
+    return (LabelSide if exclusive else ItemSide)(margin=margin, forms=[form])
+
+
+SIDES = {
+    **{
+        name: lambda name=name: side(4, arrays(build(name, 4, 1_000_000)), exclusive=True)
+        for name in ("krr", "oue", "subset", "lh")
+    },
+    "tiers": lambda: side(5, arrays(build("subset_items", 5, [500_000] * 4 + [np.inf])), exclusive=True),
+    "item_set": lambda: side(3, arrays(form("s").question("s").channels[0]), exclusive=False),
+    "boxes": lambda: side(4, arrays(form("t").question("t").channels[0]), exclusive=False),
+    "privset": lambda: side(4, arrays(form("w").question("w").channels[0]), exclusive=False),
 }
 
 
-@pytest.mark.parametrize("name", AXES)
-def test_weights_of_an_axis_are_unbiased_and_have_the_stated_square(name: str) -> None:
-    """By many draws from one value: mean weights are 1 or 0, mean squares as `squares` says (7 standard errors)."""
-    axis = AXES[name]()
-    people, generator = 40_000, np.random.default_rng(1)
-    if axis.exclusive:
-        values, own = np.full(people, 2), np.eye(axis.size)[2]
+@pytest.mark.parametrize("name", SIDES)
+def test_what_patterns_count_is_unbiased_and_they_come_as_often_as_stated(name: str) -> None:
+    """By many draws from one value: a value counts 1 or 0 on average, patterns come as the law says (7 errors)."""
+    tested = SIDES[name]()
+    people, generator, channel = 40_000, np.random.default_rng(1), tested.forms[0].channel
+    if tested.margin.exclusive:
+        values, own = np.full(people, 2), np.eye(tested.size)[2]
+        tested = replace(tested, margin=replace(tested.margin, possible=own))  # which tier others are of
     else:
-        values, own = np.repeat(np.array([[0b010]], np.uint8), people, axis=0), np.eye(axis.size)[1]
-    marks = arrays(axis.form.channel).marked(perturb(axis.form.channel, values, generator)).astype(float)
-    marks = np.concatenate([marks, np.ones((people, 1))], axis=1)
-    weights = marks @ axis.decoder.T
-    assert (np.abs(weights.mean(axis=0) - own) <= 7 * weights.std(axis=0) / np.sqrt(people) + 1e-9).all()
-    squares = axis.squares(axis.expected(np.append(own, 1.0)[:, None]))[:-1, 0]
-    spread = (weights**2).std(axis=0) / np.sqrt(people)
-    assert (np.abs((weights**2).mean(axis=0) - squares) <= 7 * spread + 1e-9).all()
-    np.testing.assert_allclose(axis.crossed(axis) @ marks.mean(axis=0), (weights**2).mean(axis=0), atol=1e-9)
+        values, own = np.repeat(np.array([[0b010]], np.uint8), people, axis=0), np.eye(tested.size)[1]
+    marks = arrays(channel).marked(perturb(channel, values, generator)).astype(float)
+    shown = tested.read(np.concatenate([marks, np.ones((people, 1))], axis=1).T, 0)  # values × patterns × people
+    np.testing.assert_allclose(shown.sum(axis=1), 1)
+    weights = (shown * tested.patterns.weights[0, -1][:, :, None]).sum(axis=1)
+    assert (np.abs(weights.mean(axis=1) - own) <= 7 * weights.std(axis=1) / np.sqrt(people) + 1e-9).all()
+    states = tested.states(np.append(own, 1.0))
+    law = np.broadcast_to(tested.patterns.law[0], (tested.size, *tested.patterns.law.shape[2:]))
+    chances = np.einsum("ixc,ix->ic", law, states)
+    error = np.sqrt(chances * (1 - chances) / people)
+    assert (np.abs(shown.mean(axis=2) - chances) <= 7 * error + 1e-9).all()
+    if tested.margin.exclusive:
+        seen = shown.reshape(-1, people)
+        products = tested.given(0)[2]
+        assert (np.abs(seen @ seen.T / people - products) <= 7 * 0.5 / np.sqrt(people) + 1e-9).all()
 
 
 @pytest.mark.parametrize("hide", [None, {"epsilon": 2}])
@@ -202,14 +224,14 @@ def test_ranges_are_unbiased_where_shares_change_in_straight_lines_and_say_how_w
     """Exactly, without any draw: the mean weight over buckets times a line, and times a jump at every place."""
     shares = np.random.default_rng(1).dirichlet(np.full(BUCKETS, 3.0))
     ranges = Ranges(np.array([0.0, 3, 6, 12]), (0.0, 12.0), shares, np.zeros((BUCKETS, 1)))
-    axis = RangeAxis(arrays(build("sw", BUCKETS, 1_000_000, domain="numbers")), ranges, 5)
-    mean = axis.decoder[:, :-1] @ axis.chances
+    level = RangeLevel(arrays(build("sw", BUCKETS, 1_000_000, domain="numbers")), ranges, 5)
+    mean = level.weights @ level.chances
     for line in ranges.hats(5):
         np.testing.assert_allclose(mean @ (shares * line), ranges.member @ (shares * line), atol=1e-9)
     jumps = [np.arange(BUCKETS) >= place for place in range(BUCKETS)]
     off = [np.abs((mean - ranges.member) @ (shares * jump)).max() for jump in jumps]
-    assert max(off) == pytest.approx(axis.jump_bias)
-    assert axis.jump_bias > 1e-3
+    assert max(off) == pytest.approx(level.jump_bias)
+    assert level.jump_bias > 1e-3
 
 
 def test_a_bent_relation_is_noticed_and_a_straight_one_is_not() -> None:
@@ -268,11 +290,12 @@ def rare_hits(tables: Iterable[Table]) -> np.ndarray:
 
 @pytest.mark.parametrize("hide", [None, 1], ids=["shown levels", "hidden levels"])
 def test_cells_that_few_reports_speak_for_cover(hide: float | None) -> None:
-    """Exact binomial tests at 1e-6; the twin has normal intervals, which hold some cells in a quarter of the runs."""
+    """Exact binomial tests at 1e-6; the twin has normal intervals with a quarter of the errors."""
     times = runs(24, 400)
     tables = [rare_table(seed, hide) for seed in range(times)]
     assert (stats.binom.cdf(rare_hits(tables), times, 0.93) > 1e-6).all()
-    assert (stats.binom.cdf(rare_hits(replace(each, rare=None) for each in tables), times, 0.93) < 1e-6).any()
+    twins = (replace(each, rare=None, standard_error=each.standard_error / 4) for each in tables)
+    assert (stats.binom.cdf(rare_hits(twins), times, 0.93) < 1e-6).any()
 
 
 def test_cells_of_a_number_that_few_reports_speak_for_cover() -> None:
@@ -296,7 +319,7 @@ def test_errors_of_cells_that_few_reports_speak_for_are_those_of_the_channel(mon
     """The twin takes the spread of the reports that came for that of the channel: of mostly nobody."""
     right = [rare_table(seed, 1).standard_error[2, 2] for seed in range(5)]
     rare_table.cache_clear()
-    monkeypatch.setattr(HiddenTable, "_expected", lambda table, likely: table._shares)
+    monkeypatch.setattr(Linear, "lawful", property(lambda linear: linear.came))
     wrong = [rare_table(seed, 1).standard_error[2, 2] for seed in range(5)]
     rare_table.cache_clear()
     assert np.median(right) > 3 * np.median(wrong)
@@ -319,11 +342,16 @@ def test_hidden_levels_that_depend_on_the_answer_are_noticed_and_do_not_bias_wha
 def test_labels_are_those_that_devices_draw() -> None:
     """Enumerated chances of pairs of labels sum to 1, and a device's labels agree wherever levels do."""
     survey = hidden("ab")
-    matrix = np.array([[float(survey.level_channel.probability(s, t)) for t in (0, 1)] for s in (0, 1)])
-    for levels in product((0, 1), repeat=2):
-        chances = {labels: label_chance(matrix, labels, levels) for labels in product((0, 1), repeat=2)}
-        assert sum(chances.values()) == pytest.approx(1)
-        assert (chances[0, 1] == 0) is (levels[0] == levels[1])
+    label = [[float(survey.level_channel.probability(s, t)) for t in (0, 1)] for s in (0, 1)]
+    found = label_chances(survey, ["a", "b"])
+    assert found.combinations == tuple(product((0, 1), repeat=2))
+    np.testing.assert_allclose(found.matrix.sum(axis=0), 1)
+    for levels, chances in zip(found.combinations, found.matrix.T, strict=True):
+        first, second = levels
+        alike = [label[s][first] if s == t else 0 for s, t in found.combinations]
+        apart = [label[s][first] * label[t][second] for s, t in found.combinations]
+        np.testing.assert_allclose(chances, alike if first == second else apart)
+    np.testing.assert_allclose(found.members, [[1, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]])
     for _ in range(20):
         report = Device(survey).answer_all({"a": "x", "b": "u"}, "open")
         assert len({answer.level for answer in report.answers}) == 1
@@ -376,6 +404,23 @@ def test_dependent_answers_are_associated_and_independent_ones_need_not_be() -> 
     people = Population.of_shares(survey, 20_000, seed=1)
     alone = two_way(tally(survey, simulate_reports(survey, people, seed=1), pairs=[("a", "b")]), "a", "b")
     assert alone.association(0.9999)[0].low == 0
+
+
+def test_the_covariance_of_a_table_is_that_of_its_cells() -> None:
+    """Its diagonal is the variance that tables state; cells of k-RR are those of one multinomial, inverted."""
+    first, second = (build("krr", size, 1_000_000) for size in (2, 3))
+    shares, reports = np.array([[0.3, 0.1, 0.1], [0.05, 0.25, 0.2]]), 10**9
+    both = np.rint(reports * law(first) @ shares @ law(second).T).astype(int)
+    counts = pair_counts(int(both.sum()), both.sum(axis=1), both.sum(axis=0), both)
+    margins = [Margin("q", tuple("xyz"[: len(own)]), own, own, 1) for own in (shares.sum(axis=1), shares.sum(axis=0))]
+    sides = [LabelSide(margin=own, forms=[arrays(each)]) for own, each in zip(margins, (first, second), strict=True)]
+    cells = Cells.of(sides, LabelChances(((0, 0),), np.eye(1), visible=True), {(0, 0): counts}, None)
+    linear, _ = cells.decode("precision")
+    found = cell_covariance(cells, linear) * reports
+    inverse, seen = np.kron(np.linalg.inv(law(first)), np.linalg.inv(law(second))), both.ravel() / reports
+    exact = inverse @ (np.diag(seen) - np.outer(seen, seen)) @ inverse.T
+    np.testing.assert_allclose(found, exact, atol=1e-6)
+    np.testing.assert_allclose(linear.variance() * reports, np.diag(exact), rtol=1e-6)
 
 
 def test_the_nearest_of_several_tables_is_the_nearest_of_each() -> None:
@@ -455,10 +500,3 @@ def test_pairs_of_all_kinds_add_up_and_survive_a_file() -> None:
         again = Tally.from_bytes(whole.to_bytes())
         assert again == whole
         assert (whole + again).without(again) == whole
-
-
-def test_labels_that_are_decoded_together_have_no_table_of_hidden_levels() -> None:
-    """What cannot be computed is said, not guessed."""
-    one, two = (LabelAxis(arrays(build("subset_items", 5, [500_000 * n] * 4 + [np.inf]))) for n in (1, 3))
-    with pytest.raises(EstimateError, match="subset_items, whose labels are decoded together"):
-        one.crossed(two)

@@ -11,7 +11,7 @@ import pytest
 import pldp
 from helpers.claims import mean_is, runs
 from pldp.errors import EstimateError
-from pldp.estimates.tables import Spread
+from pldp.estimates.kinds.association import Spread
 from pldp.simulate import Population, simulate_reports
 
 PLACES = ("late", "bag")

@@ -16,8 +16,9 @@ import pytest
 
 from pldp import Change, Result, Results, Survey, Tally, Trend, change, combine, estimate, tally, trend, two_way
 from pldp.errors import CallError, EstimateError
-from pldp.estimates import Note, frequencies, personal_frequencies
+from pldp.estimates import Note, frequencies
 from pldp.estimates.kinds import BY_KIND
+from pldp.papers.personal import personal_frequencies
 from pldp.simulate import Population, perturb_personal, simulate, simulate_reports
 
 EVERYTHING = {

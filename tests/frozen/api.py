@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pldp import Device, Survey, audit, estimates, mechanisms, plan, simulate, tallies, tally
+from pldp.papers import personal, shrinkage
 from pldp.reports.columns import schema
 from pldp.survey import SCHEMA
 
@@ -272,18 +273,12 @@ def frequencies(counted: Any, question: str, *, method: str, pool: str = "precis
 
 def consistent(counted: Any, question: str, method: str) -> np.ndarray:
     """Shares that could be true, made of the unbiased ones."""
-    return estimates.frequencies(
-        counted, question, method="unbiased", pool="precision", target="population"
-    ).consistent(method)
-
-
-def shrunk_fit(counted: Any, question: str) -> np.ndarray:
-    """The same, made of a fit."""
-    return estimates.frequencies(counted, question, method="likelihood", target="population").consistent("shrunk")
+    found = estimates.frequencies(counted, question, method="unbiased", pool="precision", target="population")
+    return shrinkage.shrink(found.shares, found.covariance) if method == "shrunk" else found.consistent(method)
 
 
 def personal_frequencies(mechanism: str, outputs: np.ndarray, epsilon: np.ndarray, size: int) -> dict[str, Any]:
-    found = estimates.personal_frequencies(mechanism, outputs, epsilon, size)
+    found = personal.personal_frequencies(mechanism, outputs, epsilon, size)
     return {"shares": found.shares, "standard_error": found.standard_error, "manipulation": found.manipulation}
 
 

@@ -122,10 +122,6 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
                 f"shrunk, {survey}, {question}",
                 lambda s=survey, q=question: api.consistent(counted(s, patterns=True), q, "shrunk"),
             )
-            yield (
-                f"shrunk fit, {survey}, {question}",
-                lambda s=survey, q=question: api.shrunk_fit(counted(s, patterns=True), q),
-            )
     for survey, pairs in PAIRS.items():
         for one, two in pairs:
             yield (

@@ -21,7 +21,7 @@ from scipy import stats
 
 import pldp
 from pldp.estimates import QUANTILES, Row, cross, mean
-from pldp.estimates.numbers.profile import Profile
+from pldp.estimates.likelihood.profile import Profile
 from pldp.simulate import Population, simulate_reports
 from pldp.tallies import fused_of
 
@@ -109,6 +109,8 @@ class Case(AnyCase):
     largest: float = 1.0  # of sets: the support of the most frequent item, to which shapes are scaled
     further: Mapping[str, Any] = field(default_factory=dict)  # keys of the survey
     beside: tuple[Case, ...] = ()  # further questions of a table, which is judged in place of the question
+    mix: Mapping[str, Mapping[str, float]] | None = None  # by label, how people choose levels; the same for all if none
+    free: bool = False  # whether the result without assumptions is judged
 
     def survey(self, epsilon: float) -> pldp.Survey:
         """Return the survey with a strict level of this ε and an open one of twice as much."""
@@ -154,13 +156,13 @@ class Case(AnyCase):
         names = tuple(self.asked)
         if self.beside:
             every = {name: each.shares(cell.shape) for name, each in self.asked.items()}
-            people = Population.of_shares(survey, cell.people, every, seed=seed)
+            people = Population.of_shares(survey, cell.people, every, level_mix=self.mix, seed=seed)
         elif self.question.get("purpose") == "mean":
             drawn = np.random.default_rng([seed, 7]).choice(FINE, cell.people, p=given)
             numbers = (drawn + 0.5) / FINE
             people = Population.of_values(survey, {"q": numbers}, seed=seed)
         else:
-            people = Population.of_shares(survey, cell.people, {"q": given}, seed=seed)
+            people = Population.of_shares(survey, cell.people, {"q": given}, level_mix=self.mix, seed=seed)
         pairs = [names] if self.beside else []
         reports = simulate_reports(survey, people, seed=seed)
         return pldp.tally(survey, reports, patterns=self.hide is not None, pairs=pairs)
@@ -191,11 +193,6 @@ class Case(AnyCase):
         times as long: their intervals reach to the quantile of the curve where that lies outside, so they cover more
         often still.
         """
-        if self.beside:
-            table = cross(drawn, tuple(self.asked))
-            for row, conservative in zip(table.rows(CONFIDENCE), table.conservative.tolist(), strict=True):
-                yield row._replace(label=" × ".join(row.label)), conservative
-            return
         if self.has_quantiles and self.hide is None and not whole:
             fused = fused_of(drawn, "q")
             yield mean(fused).row(CONFIDENCE), False
@@ -203,9 +200,18 @@ class Case(AnyCase):
             for share in QUANTILES:
                 yield Row(f"{share * 100:g} %", math.nan, math.nan, *profile.quantile(share, CONFIDENCE)), True
             return
-        quick = {"largest": 1} if self.question.get("kind") == "choices" else {}
-        result = pldp.estimate(drawn, "q", confidence=CONFIDENCE, **quick)
-        yield from zip(result.rows(), result.conservative.tolist(), strict=True)
+        result = self.result(drawn)
+        for row, conservative in zip(result.rows(CONFIDENCE), result.conservative.tolist(), strict=True):
+            yield row if isinstance(row.label, str) else row._replace(label=" × ".join(row.label)), conservative
+
+    def result(self, drawn: pldp.Tally) -> pldp.Result:
+        """Return the result of the question or of the table, or what stands beside it without assumptions."""
+        quick: dict[str, Any] = {"largest": 1} if self.question.get("kind") == "choices" else {}
+        if self.beside:
+            found: Any = cross(drawn, tuple(self.asked))
+        else:
+            found = pldp.estimate(drawn, "q", confidence=CONFIDENCE, **quick)
+        return found.assumption_free if self.free else found
 
 
 KINDS: Final = {"choice": "choice", "choices": "set", "number": "number"}
@@ -229,7 +235,7 @@ def make_number(name: str, buckets: int | None = None, hide: float | None = None
     return Case(name, about, buckets or FINE, hide)
 
 
-def _table(name: str, first: Case, *beside: Case, hide: float | None = None) -> Case:
+def make_table(name: str, first: Case, *beside: Case, hide: float | None = None) -> Case:
     return replace(first, name=name, beside=beside, hide=hide)
 
 
@@ -254,10 +260,10 @@ CASES: tuple[Case, ...] = (
     make_sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
     make_choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
     make_choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
-    _table("table of a choice and a set", make_choice("", 4), make_sets("", 3)),
-    _table("table of three choices", make_choice("", 3), make_choice("", 2), make_choice("", 2)),
-    _table("table of a choice and a set, hidden levels", make_choice("", 3), make_sets("", 3), hide=1.0),
-    _table("table of a choice and a number", make_choice("", 2), make_number("", 96)),
+    make_table("table of a choice and a set", make_choice("", 4), make_sets("", 3)),
+    make_table("table of three choices", make_choice("", 3), make_choice("", 2), make_choice("", 2)),
+    make_table("table of a choice and a set, hidden levels", make_choice("", 3), make_sets("", 3), hide=1.0),
+    make_table("table of a choice and a number", make_choice("", 2), make_number("", 96)),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 

@@ -73,13 +73,17 @@ class FusedCase(AnyCase):
         if self.services[0].has_quantiles and not whole:
             yield mean(drawn, method="average").row(CONFIDENCE), False
             return
-        result = estimate_fused(drawn, confidence=CONFIDENCE, **self.options)
-        judged = result.assumption_free if self.free else result
+        judged = self.result(drawn)
         if judged is None:
             return
         for row, conservative in zip(judged.rows(), judged.conservative.tolist(), strict=True):
             if judged.kind != "number" or row.label == "mean":
                 yield row, conservative
+
+    def result(self, drawn: Fused) -> pldp.Result | None:
+        """Return the result, or what stands beside it without assumptions, if anything does."""
+        found = estimate_fused(drawn, confidence=CONFIDENCE, **self.options)
+        return found.assumption_free if self.free else found
 
 
 @cache

@@ -8,8 +8,10 @@ from functools import cache
 import numpy as np
 
 from pldp.estimates import Group, group
+from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.mix import MixBounds
 from pldp.mechanisms import Channel, Integers, build, micro_epsilon, names
-from pldp.mechanisms.arrays import PersonalArrays, arrays
+from pldp.mechanisms.arrays import PersonalArrays, arrays, label_arrays
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, Counts, OutputCounts
 
@@ -88,6 +90,17 @@ def sample(
             counts = counted(own, perturb(own, values, generator), patterns=patterns)
         groups.append(group(stated, counts))
     return groups
+
+
+def label_reports(
+    channels: Sequence[Channel],
+    counts: Sequence[Counts],
+    chance: np.ndarray | None = None,
+    bounds: MixBounds | None = None,
+) -> LabelReports:
+    """Take reports of one question by level, or by label, given how likely each level shows each label."""
+    matrix, known = np.eye(len(channels)) if chance is None else chance, bounds or MixBounds.free(len(channels))
+    return LabelReports(tuple(map(label_arrays, channels)), tuple(counts), matrix, chance is None, known)
 
 
 def zipf(size: int, power: float = 1.0) -> np.ndarray:

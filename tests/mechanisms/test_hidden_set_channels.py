@@ -1,10 +1,10 @@
-"""Channels for sets whose level is hidden: exact leaks, one form for all levels, and weights of mixed reports."""
+"""Channels for sets whose level is hidden: exact leaks, one form for all levels, and unbiased weights."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -13,6 +13,8 @@ from pldp.auditing import read_table
 from pldp.auditing.exact import level_odds
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError, SurveyError
+from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.patterns import item_patterns
 from pldp.mechanisms import (
     ItemSet,
     PrivSet,
@@ -22,7 +24,7 @@ from pldp.mechanisms import (
     level_leak,
     pair_evidence,
 )
-from pldp.mechanisms.arrays import arrays
+from pldp.mechanisms.arrays import arrays, label_arrays
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.survey import Survey
 
@@ -109,21 +111,34 @@ def test_outputs_of_another_form_show_the_level() -> None:
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_weights_of_mixed_reports_are_unbiased_by_enumeration(name: str) -> None:
-    """For every set that a person can have and every part of every set of items, over all outputs of all levels."""
+def test_what_reports_of_hidden_levels_count_is_unbiased_by_enumeration(name: str) -> None:
+    """For every level and set that a person can have, over all labels and all outputs: 1 for both, 0 for all others."""
     channels = LEVELS[name]
-    levels = [arrays(channel) for channel in channels]
-    mixed = levels[0].mixed(levels, WEIGHTS)
-    for value in sets_of(channels[0]):
-        for size in range(1, min(mixed.largest, 3) + 1):
-            sets = np.array(list(combinations(range(channels[0].size), size)))
-            had = np.eye(1 << size)[[sum((value >> item & 1) << j for j, item in enumerate(own)) for own in sets]]
-            shown = sum(w * patterns_of_outputs(each, value, sets) for w, each in zip(WEIGHTS, channels, strict=True))
-            np.testing.assert_allclose(mixed.shown(sets, had), shown, atol=1e-12)
-            for part in range(1, 1 << size):
-                members = sum(1 << int(item) for item in range(size) if part >> item & 1)
-                there = (np.argmax(had, axis=1) & members) == members
-                np.testing.assert_allclose(mixed.moment(sets, shown, part), there, atol=1e-9)
+    for size in range(1, min(*(arrays(channel).largest for channel in channels), 3) + 1):
+        sets = np.array(list(combinations(range(channels[0].size), size)))
+        evidence = hidden_evidence(channels, sets)
+        counted = evidence.weights(slice(0, len(sets)))[0]
+        for value, (place, channel) in product(sets_of(channels[0]), enumerate(channels)):
+            had = np.array([sum((value >> item & 1) << j for j, item in enumerate(own)) for own in sets])
+            shown = patterns_of_outputs(channel, value, sets)
+            telling = arrays(channel).telling(size)
+            if telling < 1:
+                shown = np.concatenate([shown * telling, np.full((len(sets), 1), 1 - telling)], axis=1)
+            cells = np.einsum("s,ic->isc", evidence.chance[:, place], shown).reshape(len(sets), -1)
+            expected = np.zeros((len(sets), len(channels), 1 << size))
+            expected[np.arange(len(sets)), place, had] = 1
+            np.testing.assert_allclose(np.einsum("itxc,ic->itx", counted, cells), expected[:, :, 1:], atol=1e-8)
+
+
+def hidden_evidence(channels: list[SetChannel], sets: np.ndarray) -> Evidence:
+    """Evidence of a mix of levels behind labels."""
+    forms, chance = [arrays(channel) for channel in channels], label_arrays(RandomizedResponse.of(3, MICRO)).matrix()
+    likely = np.full((len(sets), 1 << sets.shape[1]), 0.5 ** sets.shape[1])
+    patterns = item_patterns(forms, sets, likely)
+    bare = Evidence(np.ones((3, len(sets), patterns.weights.shape[3])), patterns, chance, visible=True)
+    shown = bare.expected(slice(0, len(sets)), likely, WEIGHTS).reshape(len(sets), 3, -1)
+    counts = 1000 * np.swapaxes(shown, 0, 1)
+    return Evidence(counts, patterns, chance, visible=False, exclusive=False, likely_states=likely)
 
 
 def patterns_of_outputs(channel: SetChannel, value: int, sets: np.ndarray) -> np.ndarray:
@@ -149,17 +164,13 @@ def pattern_of(channel: SetChannel, output: object, items: list[int]) -> int | N
     return sum((bits >> item & 1) << j for j, item in enumerate(items))
 
 
-def test_the_product_of_mean_channels_is_wrong_for_pairs() -> None:
-    """The twin: items of a mixture do not factor, though each of them is a channel of mean p and q."""
-    levels = [arrays(channel) for channel in LEVELS["bits"]]
-    mixed, pairs = levels[0].mixed(levels, WEIGHTS), np.array([[0, 1]])
-    shown = mixed.shown(pairs, np.array([[0.0, 0.0, 0.0, 1.0]]))
-    mean = [
-        WEIGHTS @ np.array([getattr(level, side) for level in levels]) for side in ("truth_support", "other_support")
-    ]
-    product = arrays(ItemSet.of_probabilities(mean[0].tolist(), (1 - mean[1]).tolist()))
-    assert mixed.moment(pairs, shown, 3)[0] == pytest.approx(1, abs=1e-9)
-    assert abs(product.moment(pairs, shown, 3)[0] - 1) > 0.03
+def test_the_weights_of_another_level_are_wrong() -> None:
+    """The twin: what reports count is that of their own level."""
+    channels, sets = LEVELS["bits"], np.array([[0, 1]])
+    shown = patterns_of_outputs(channels[0], 3, sets)
+    own, other = (arrays(channel).pattern_weights(sets, 3) for channel in channels[:2])
+    assert (shown * own).sum() == pytest.approx(1, abs=1e-9)
+    assert abs((shown * other).sum() - 1) > 0.03
 
 
 def test_candidates_have_one_form_at_all_levels() -> None:

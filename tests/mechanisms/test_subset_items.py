@@ -25,8 +25,12 @@ from pldp.auditing.published import read_table
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError, SurveyError
 from pldp.estimates import estimate
+from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.known import SumToOne
+from pldp.estimates.linear.patterns import label_patterns
+from pldp.estimates.linear.pooling import decode
 from pldp.mechanisms import TOTAL, ItemResponse, ItemSubset, SubsetSelection, build, read, value_promise
-from pldp.mechanisms.arrays import arrays
+from pldp.mechanisms.arrays import arrays, label_arrays
 from pldp.mechanisms.output import TieredBits
 from pldp.mechanisms.subset.sizes import Design, best_designs, summed_variance
 from pldp.simulate import Population, simulate_reports
@@ -235,10 +239,26 @@ def test_hidden_levels_go_from_answers_to_shares() -> None:
     people = Population.of_shares(made, 100_000, seed=1)
     found = estimate(tally(made, simulate_reports(made, people, seed=1)), "q")
     truth = np.bincount(people.values["q"], minlength=12) / 100_000
-    assert found.fit.converged
     assert (abs(found.shares - truth) < 5 * found.standard_error).all()
     assert not found.homogeneity.rejected
     assert (abs(found.assumption_free.shares - truth) < 5 * found.assumption_free.standard_error).all()
+
+
+def test_levels_with_other_tiers_are_pooled_without_bias() -> None:
+    """Expected counts give the shares back, and those of people who are not alike do not."""
+    shares = np.array([0.3, 0.1, 0.2, 0.05, 0.25, 0.1])
+    budgets = [(500_000,) * few + (2_000_000,) * (6 - few) for few in (2, 3)]
+    forms = [label_arrays(build("subset_items", 6, own)) for own in budgets]
+
+    def pooled(*of_levels: np.ndarray) -> np.ndarray:
+        parts = zip(forms, of_levels, strict=True)
+        counts = [form.pattern_counts(1e6 * form.expected_support(own), 1e6) for form, own in parts]
+        likely, known = forms[0].pattern_states(shares), SumToOne.of(forms)
+        evidence = Evidence(np.array(counts), label_patterns(forms), np.eye(2), True, likely_states=likely, known=known)
+        return decode(evidence).estimates
+
+    assert np.allclose(pooled(shares, shares), shares, rtol=0, atol=1e-12)
+    assert abs(pooled(shares, shares[::-1]) - shares).max() > 0.01
 
 
 BAD = {

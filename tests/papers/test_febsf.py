@@ -13,6 +13,7 @@ from pldp.papers import febsf, reproduce
 from pldp.papers.febsf import _downgrade
 from pldp.papers.febsf.experiment import count_outputs, hide
 from pldp.papers.febsf.setting import BUDGETS, DATASETS, Setting
+from pldp.papers.shrinkage import shrink_fit
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
 
@@ -119,7 +120,7 @@ def squared_errors(setting: Setting, seed: int) -> dict[str, float]:
         "auem": febsf.auem(hidden),
         "auem_projected": norm_sub(febsf.auem(hidden)),
         "joint": fitted.fit.shares,
-        "joint_shrunk": fitted.shrunk,
+        "joint_shrunk": shrink_fit(fitted.fit, fitted.information),
     }
     return {name: float(((shares - counts / counts.sum()) ** 2).mean()) for name, shares in found.items()}
 

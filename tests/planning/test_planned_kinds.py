@@ -14,8 +14,8 @@ from helpers.claims import runs
 from pldp import Plan, Survey, plan, tally
 from pldp.cli import main
 from pldp.errors import PlanError
-from pldp.estimates import Decoder, frequencies, itemsets, mean
-from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
+from pldp.estimates import expected_reports, frequencies, itemsets, mean
+from pldp.mechanisms.arrays import LabelArrays, arrays, label_arrays, piecewise_arrays
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.levels import level_weights
 from pldp.simulate import Population, perturb, simulate_reports
@@ -58,6 +58,15 @@ def unbiased(question: Question, channel: object, outputs: np.ndarray) -> np.nda
     return label_arrays(channel).supported(outputs)
 
 
+def decoded(form: LabelArrays, assumed: np.ndarray, supports: np.ndarray) -> np.ndarray:
+    """The shares that weights and gains for the assumed ones make of the supports of every run: runs × labels."""
+    fitted = expected_reports([form], np.eye(1), np.ones(1), assumed, visible=True, summed=True)
+    patterns = np.array([form.pattern_counts(support, 1.0) for support in supports])
+    shares = np.einsum("ric,ic->ri", patterns, fitted.counted[0])
+    off = shares.sum(axis=1, keepdims=True) - 1
+    return shares - sum(off * gain.T for _, gain, _ in fitted.gains)
+
+
 @cache
 def simulated_errors(name: str) -> np.ndarray:
     """Errors of the pooled rows in each run, runs × rows, in units of the predicted standard errors."""
@@ -73,8 +82,7 @@ def simulated_errors(name: str) -> np.ndarray:
         counted = unbiased(question, channel, perturb(channel, values, generator))
         means = counted.reshape(repeats, PEOPLE, -1).mean(axis=1)
         if question.kind == "choice":
-            decoder = Decoder.at(label_arrays(channel), planned.shares)
-            means = np.array([decoder.shares(row) for row in means])
+            means = decoded(label_arrays(channel), planned.shares, means)
         pooled = pooled + weight * means
     return (pooled - np.array(list(planned.rows.values()))) / planned.standard_error
 

@@ -19,9 +19,10 @@ from helpers.claims import runs
 from helpers.samples import hidden_counts
 from pldp import Survey, estimate, plan, tally
 from pldp.estimates import baskets_of, frequencies, mean, supports
-from pldp.estimates.numbers.hidden import HiddenNumbers
-from pldp.estimates.numbers.hidden_means import HiddenMoments
+from pldp.estimates.linear.pooling import decode
+from pldp.estimates.numbers.evidence import mean_evidence
 from pldp.mechanisms import CategoricalChannel, names
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Choice, loads
 from pldp.tallies import Tally, fused_of
@@ -56,8 +57,12 @@ def rows_of(tally: Tally) -> np.ndarray:
 
 
 def hidden_mean_of(tally: Tally) -> np.ndarray:
-    hidden = HiddenNumbers.of(tally, tally.survey.question("q"))
-    return np.array([HiddenMoments(hidden).pooled().value * 50])  # of 0 to 100, from [−1, 1]
+    question = tally.survey.question("q")
+    counts = [tally.counts["q", level.name].counts for level in question.levels]
+    chance = label_arrays(tally.survey.level_channel).matrix()
+    equal = np.full(question.grid.size, 1 / question.grid.size)
+    evidence = mean_evidence(question.channels, chance, counts, visible=False, population=equal)
+    return decode(evidence).estimates * 50  # of 0 to 100, from [−1, 1]
 
 
 @dataclass(frozen=True)
@@ -190,8 +195,8 @@ def test_a_plan_for_equal_shares_fails_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["hidden levels, integers", "hidden levels, budgets per value"])
-def test_planned_errors_of_hidden_levels_are_those_of_the_exact_information(name: str) -> None:
-    """Σ ∇P∇Pᵀ/P over all labels and outputs, inverted along both simplices: rare outputs count fully."""
+def test_planned_errors_of_hidden_levels_are_hardly_above_those_of_the_exact_information(name: str) -> None:
+    """No unbiased estimate is below Σ ∇P∇Pᵀ/P over all labels and outputs, inverted along both simplices."""
     survey, shares = CASES[name].survey, np.array(CASES[name].shares)
     question, label = survey.question("q"), survey.level_channel
     assert isinstance(question, Choice)
@@ -205,7 +210,9 @@ def test_planned_errors_of_hidden_levels_are_those_of_the_exact_information(name
     basis = block_diag(null_space(np.ones((1, len(shares)))), null_space(np.ones((1, 2))))
     exact = basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
     planned = plan(survey, HIDDEN_PEOPLE, shares={"q": shares.tolist()}).questions[0]
-    np.testing.assert_allclose(planned.standard_error, np.sqrt(np.diag(exact))[: len(shares)], rtol=1e-3)
+    above = planned.standard_error / np.sqrt(np.diag(exact))[: len(shares)] - 1
+    assert (above > 0).all()
+    assert (above < 0.01).all()
 
 
 def table_of(channel: CategoricalChannel) -> np.ndarray:

@@ -13,7 +13,7 @@ from pldp import Survey
 from pldp.cli import main
 from pldp.errors import SimulationError
 from pldp.simulate import Population, simulate_reports
-from pldp.simulate.kinds import BY_KIND
+from pldp.simulate.kinds import BY_KIND, choices
 from pldp.survey import Number, loads
 
 EXAMPLES = sorted(Path("examples").glob("*.toml"))
@@ -38,6 +38,20 @@ def digest(survey: Survey) -> str:
 @pytest.mark.parametrize("name", FROZEN)
 def test_draws_of_one_seed_never_change(name: str) -> None:
     assert digest(Survey.load(f"examples/{name}.toml")) == FROZEN[name]
+
+
+def test_people_of_sets_are_drawn_in_blocks_of_the_same_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = Survey.read(
+        {
+            "pldp": 1,
+            "title": "Blocks",
+            "levels": {"open": 2},
+            "questions": [{"name": "boxes", "kind": "choices", "values": [f"box {number}" for number in range(11)]}],
+        }
+    )
+    whole = Population.of_shares(survey, 500, seed=4).values["boxes"]
+    monkeypatch.setattr(choices, "_CELLS_AT_ONCE", 64)
+    assert np.array_equal(Population.of_shares(survey, 500, seed=4).values["boxes"], whole)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -109,9 +109,9 @@ class SimulatedPoints(SimulatedChoice):
     pass
 """,
     "estimates": """
-from pldp.estimates.kinds.choice import METHODS, OPTIONS, estimate
+from pldp.estimates.kinds.choice import METHODS, estimate
 
-__all__ = ["METHODS", "OPTIONS", "estimate"]
+__all__ = ["METHODS", "estimate"]
 """,
     "planning": """
 from pldp.planning.kinds.choice import PlannedChoice

@@ -19,7 +19,6 @@ from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
 from pldp.estimates import (
-    Decoder,
     HiddenBaskets,
     HiddenReports,
     Rates,
@@ -31,9 +30,8 @@ from pldp.estimates import (
     maximum_likelihood,
     mean,
 )
-from pldp.estimates.mix import LevelMix
+from pldp.estimates.linear.mix import LevelMix
 from pldp.mechanisms import REGISTRY, build, build_stages
-from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Partitions, Population, simulate
 from pldp.tallies import Asked, BitCounts, HiddenLevels, ItemColumns, OutputCounts, TableCounts, fused_of
 
@@ -230,7 +228,6 @@ SHOWN_ONLY = {
     "device": lambda: pldp.Device(survey()),
     "ledger": lambda: Ledger([Spend("a" * 64, "one", "open", 1)] * 100),
     "group": lambda: group(channel("oue"), BitCounts.of_rows(rows(9), SIZE, patterns=True)),
-    "decoder": lambda: Decoder.at(label_arrays(channel("oue")), np.full(SIZE, 1 / SIZE)),
     "hidden reports": hidden,
 }
 
@@ -265,7 +262,7 @@ PARTS = {
     "Bits", "Bound", "Called", "ChangeTest", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports",
     "GroupShares", "Homogeneity", "Integers", "LevelShare", "Note", "Places", "Rates", "Rule", "SetSupports",
     "Signature", "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "OutputColumns",
-    "Question", "Number", "Forgery", "ForgeryTest", "ScoredValue", "Share",
+    "Question", "Number", "Forgery", "ForgeryTest", "ScoredValue", "SetLimits", "Share",
 }  # fmt: skip
 """Small ones, options, and those that are seen within others."""
 
@@ -380,7 +377,7 @@ def loaded(*arguments: str) -> set[str]:
 
 
 RUN = "from pldp.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
-HEAVY = {"numpy", "scipy", "pyarrow", "rich", "matplotlib", "pandas"}
+HEAVY = {"numpy", "threadpoolctl", "scipy", "pyarrow", "rich", "matplotlib", "pandas"}
 
 
 def test_one_import_reaches_every_package() -> None:

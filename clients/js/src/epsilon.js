@@ -30,8 +30,8 @@ const twiceAtanh = (n, d) => {
 
 const LN2 = twiceAtanh(1n, 3n);
 
-/** ln(n/d): powers of two are taken out until 1 ≤ n/d < 2. */
-const logarithm = (n, d) => {
+/** ln(n/d) in units of 2⁻²⁵⁶: powers of two are taken out until 1 ≤ n/d < 2. */
+export const logarithm = (n, d) => {
 	let twos = 0n;
 	for (; n < d; twos -= 1n) n *= 2n;
 	for (; n >= 2n * d; twos += 1n) d *= 2n;

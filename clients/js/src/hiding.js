@@ -3,6 +3,7 @@ import { canonical, sha256 } from "./bytes.js";
 import { epsilonText, largest, microOfPowers, TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { epsilonIn, odds } from "./explain.js";
+import { itemOdds } from "./limits.js";
 import { loadMechanisms, MECHANISMS } from "./mechanisms/registry.js";
 import { check, fields, microOf as read, namesOf, sumOfLargest, table } from "./reading.js";
 
@@ -15,6 +16,8 @@ const sameValue = (a, b) => a.levelOdds?.(b, true) ?? factors(a, [[a.truth, b.tr
 const otherValue = (a, b) =>
 	a.levelOdds?.(b, false) ?? factors(a, [[a.truth, b.other, 1n], [a.other, b.truth, 1n], [a.other, b.other, a.size - 2n]]);
 
+const oddsOf = (a, b, same, limits) => (a.byItem ? itemOdds(a, b, same, limits) : same ? sameValue(a, b) : otherValue(a, b));
+
 /** An output that is possible on one side only proves it. */
 const microOf = (factors) => (factors.every(([, less]) => less) ? microOfPowers(factors) : Infinity);
 
@@ -25,10 +28,10 @@ const addPairs = (tables) => pairsOf(tables[0], (_, __, one, two) => tables.redu
 const largestPairs = (tables, count) => pairsOf(tables[0], (_, __, one, two) => sumOfLargest(tables.map((pairs) => pairs[one][two]), count));
 
 /** What an output tells for a level where the answer is known, and for a pair of answer and level. */
-const evidenceOf = ({ levels }) => {
+const evidenceOf = ({ levels, limits }) => {
 	const channels = levels.map(({ channel }) => channel);
-	const level = pairsOf(channels, (a, b) => (a === b ? 0 : microOf(sameValue(a, b))));
-	const pair = pairsOf(channels, (a, b, one, two) => (one === two ? levels[one].charge : Math.max(level[one][two], microOf(otherValue(a, b)))));
+	const level = pairsOf(channels, (a, b) => (a === b ? 0 : microOf(oddsOf(a, b, true, limits))));
+	const pair = pairsOf(channels, (a, b, one, two) => (one === two ? levels[one].charge : Math.max(level[one][two], microOf(oddsOf(a, b, false, limits)))));
 	return { level, pair };
 };
 
@@ -44,7 +47,7 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
 		const shape = ({ form, picked = "" }) => canonical([form, picked]);
 		const alike = (channel, _, [first]) =>
-			(channel.truth || channel.family || channel.levelOdds) && channel.family === first.family && shape(channel) === shape(first);
+			(channel.truth || channel.family || channel.levelOdds || channel.byItem) && channel.family === first.family && shape(channel) === shape(first);
 		check(channelsOf(question).every(alike), key);
 	}
 	const evidence = new Map(questions.map((question) => [question, evidenceOf(question)]));
@@ -71,8 +74,9 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 		const sent = labels.find((each) => each.author === author && each.levels === levelSet);
 		const isNew = newLabel || !sent;
 		const pairs = withLabel(isNew, [...(sent ? [sent.told] : []), ...tablesOf(asked, "level")]);
+		const costs = asked.length ? withLabel(isNew, tablesOf(asked, "pair")) : [[0]];
 		const [before, after] = [sent ? mostOf(sent.told) : 0, mostOf(pairs)];
-		return { before, after, cap, hasLabel: Boolean(sent), label: isNew ? null : sent.label, pairs, cost: asked.length && mostOf(withLabel(isNew, tablesOf(asked, "pair"))) };
+		return { before, after, cap, hasLabel: Boolean(sent), label: isNew ? null : sent.label, pairs, costs, cost: mostOf(costs) };
 	};
 	return {
 		channel,

@@ -33,7 +33,7 @@ export const questionOf = async (entry, known, tracked) => {
 		return {
 			...promise,
 			micro,
-			charge: module.chargeOf?.(bounds, shown) ?? micro,
+			charge: module.chargeOf?.(bounds, shown, file, level, micro, where) ?? micro,
 			// Places of the labels without protection: a report can prove them.
 			open: [...bounds.keys()].filter((place) => bounds[place] === Infinity),
 			weights,

@@ -10,8 +10,9 @@ from pldp.auditing.published import read_table
 from pldp.auditing.tables import Direct, Ratio, Sets, Table, Tiers
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
+from pldp.mechanisms import LevelPairs
 from pldp.records import Brief
-from pldp.survey import Question
+from pldp.survey import Question, add_pairs, largest_pairs, most_told
 
 SHOWN = 32  # values and outputs for which numbers are listed one by one
 SHOWN_PAIRS = 8  # values between which numbers are listed pair by pair
@@ -33,7 +34,8 @@ class Exact(Brief):
     by_value: tuple[Micro, ...]
     by_pair: tuple[tuple[Micro, ...], ...]
     broken: tuple[str, ...]
-    parts: tuple[Micro, ...] = ()  #: What is kept of each promise: of the report, or of each value or item.
+    parts: tuple[Micro, ...] = ()  #: What is kept of each promise: of the report, or of each value or present item.
+    absent: tuple[Micro, ...] = ()  #: What is kept of an item's absence.
 
 
 def micro_of(odds: Iterable[Ratio]) -> Micro:
@@ -112,8 +114,11 @@ def audit_channel(
     by_pair = () if isinstance(table, Sets) else _by_pair(table)
     outputs = map(table.column, range(table.outputs)) if isinstance(table, Direct) and table.outputs <= SHOWN else ()
     by_output = tuple(micro_of([odds]) for odds in outputs)
-    parts = tuple(micro if bound < math.inf else math.inf for micro, bound in zip(kept, bounds, strict=False))
-    return Exact(claimed, found, plain, by_output, tuple(by_value[:SHOWN]), by_pair, tuple(broken), parts)
+    parts = [
+        tuple(micro if bound < math.inf else math.inf for micro, bound in zip(side, bounds, strict=False))
+        for side in (_kept_sides(table) if isinstance(table, Sets) and by_item else [kept])
+    ]
+    return Exact(claimed, found, plain, by_output, tuple(by_value[:SHOWN]), by_pair, tuple(broken), *parts)
 
 
 def audit_level(question: Question, level: int) -> Exact:
@@ -131,9 +136,14 @@ def audit_level(question: Question, level: int) -> Exact:
     )
 
 
+def _kept_sides(table: Sets) -> list[list[Micro]]:
+    """What a 1 tells for the presence of each item, and what a 0 tells for its absence."""
+    return [[micro_of([table.side_odds(item)[side]]) for item in range(table.size)] for side in (0, 1)]
+
+
 def _broken_sides(table: Sets, sides: Sequence[Sequence[Micro]]) -> list[str]:
     """Say for which items a report tells more for one side than claimed."""
-    found = [[micro_of([odds]) for odds in table.side_odds(item)] for item in range(len(sides))]
+    found = list(zip(*_kept_sides(table), strict=True))[: len(sides)]
     return [
         f"a report tells {epsilon_text(true)} for the {side} of item number {item}, above the claimed "
         f"{epsilon_text(bound)}"
@@ -160,20 +170,28 @@ def _of_value(table: Table, value: int) -> Micro:
     )
 
 
-def report_odds(questions: Sequence[Sequence[Table]], label: Table, ask: int, *, values: bool = False) -> Micro:
-    """Return what a label and the answers to `ask` questions tell about the level; with `values`, about answers too.
+def question_tables(question: Question) -> list[Table]:
+    """Return what the published integers say at each level of a question, for the answers that may be given."""
+    tables = (read_table(each.mechanism, each.size, each.weights()) for each in question.channels)
+    return [table.limited(question.set_limits) for table in tables]
 
-    Each question has a table for each level. For every ordered pair of levels, the questions that tell most count.
-    """
-    told: list[Micro] = [0]
-    levels = range(len(questions[0]))
-    for one, two in ((one, two) for one in levels for two in levels if one != two or values):
-        each = sorted(
-            max(map(micro_of, tables[one].level_odds(tables[two], values=values)), default=0) for tables in questions
+
+def told_pairs(tables: Sequence[Table], *, values: bool = False) -> LevelPairs:
+    """Return what an output tells for each level against each other one; with `values`, about answers too."""
+    return tuple(
+        tuple(
+            max(map(micro_of, one.level_odds(two, values=values)), default=0) if one is not two or values else 0
+            for two in tables
         )
-        shown = 0 if one == two else micro_of(label.odds(one, label, two))
-        told.append(shown + sum(each[-ask:]))
-    return max(told)
+        for one in tables
+    )
+
+
+def report_odds(questions: Sequence[LevelPairs], label: Table, ask: int) -> Micro:
+    """Return what a label and the answers to `ask` questions tell: for each pair of levels those that tell most."""
+    levels = range(label.size)
+    shown = tuple(tuple(0 if one == two else micro_of(label.odds(one, label, two)) for two in levels) for one in levels)
+    return most_told(add_pairs([shown, largest_pairs(questions, ask)]))
 
 
 def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: bool = False) -> Micro:

@@ -5,15 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pldp.auditing.exact import report_odds
+from pldp.auditing.exact import question_tables, report_odds, told_pairs
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.published import read_table
 from pldp.auditing.result import HIDDEN, Row, text_of
 from pldp.auditing.runs import Run
 from pldp.auditing.stories import FILE, PEOPLE, Step, Story, javascript_editions, replay_editions
-from pldp.epsilon import MICRO
+from pldp.auditing.tables import Table
+from pldp.epsilon import MICRO, Micro
 from pldp.errors import SignatureError
-from pldp.survey import Question, Survey, make_key, report_price, sign
+from pldp.survey import Question, Survey, affordable_sets, make_key, report_epsilon, sign
 
 EDITIONS: Final = 6
 """Editions that each person answers, at two levels in turn: a label of ε = 0.1 for two levels stays the same by chance
@@ -31,18 +32,13 @@ def hidden_report_rows(run: Run) -> Iterator[Row]:
     leak = survey.level_leak()
     if label is None or leak is None:
         return
-    tables = [
-        [read_table(each.mechanism, each.size, each.weights()) for each in question.channels]
-        for question in survey.questions
-    ]
     shown = read_table(label.mechanism, label.size, label.weights())
-    ask = survey.ask or len(tables)
-    exact, whole = (report_odds(tables, shown, ask, values=values) for values in (False, True))
-    stated = report_price(survey, survey.questions, new_label=True) if survey.ask is None else None
+    exact = report_odds([told_pairs(question_tables(each)) for each in survey.questions], shown, survey.ask or 0)
+    whole, stated = _whole_report(survey, shown), report_epsilon(survey, survey.levels[0].name)
     broken = [
         f"{what} can be told apart by {text_of(found)}, above the stated {text_of(claim)}"
         for what, found, claim in (("levels", exact, leak), ("answers and levels", whole, stated))
-        if claim is not None and found > claim
+        if found > claim
     ]
     details = {"whole_report": text_of(whole)}
     for device in run.settings.devices if run.samples else ("python",):
@@ -51,6 +47,16 @@ def hidden_report_rows(run: Run) -> Iterator[Row]:
             "label over editions", together(survey), HIDDEN, device, leak / MICRO, exact / MICRO,
             refutations=(*broken, *faults), notes=tuple(notes), details=details,
         )  # fmt: skip
+
+
+def _whole_report(survey: Survey, label: Table) -> Micro:
+    """Return the ε of a whole report: the most over the questions that the total allows together."""
+    sets = affordable_sets(survey)
+    if sets is None:  # too many: devices refuse what costs more than the total
+        return survey.total_micro_epsilon or 0
+    told = {each.name: told_pairs(question_tables(each), values=True) for each in survey.questions}
+    reports = ([told[question.name] for question in questions] for questions in sets)
+    return max((report_odds(report, label, survey.ask or 0) for report in reports), default=0)
 
 
 def _device_faults(run: Run, device: str) -> tuple[list[str], list[str]]:

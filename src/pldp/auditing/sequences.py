@@ -108,7 +108,8 @@ def exact_sequence(rule: str, question: Question, level: int, rounds: int) -> fl
                 [_part_epsilon(to_array(first), to_array(second), rounds) for first, second in parts]
             )
         )
-    single = question.largest_difference(audit_level(question, level).parts) / MICRO
+    exact = audit_level(question, level)
+    single = question.largest_difference(exact.parts, exact.absent) / MICRO
     return single if rule == ONCE else rounds * single
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pldp.auditing.asking import ROUNDS, STORIES, sequence_rows
 from pldp.auditing.devices import only
-from pldp.auditing.exact import Exact, audit_channel, audit_level, level_odds, micro_of, read_micro
+from pldp.auditing.exact import Exact, audit_channel, audit_level, level_odds, micro_of, question_tables, read_micro
 from pldp.auditing.hidden_reports import hidden_report_rows, together
 from pldp.auditing.judging import AuditSettings
 from pldp.auditing.kinds import BY_KIND
@@ -151,7 +151,7 @@ def _hidden_rows(run: Run, question: Question) -> Iterator[Row]:
     leak, joint = alone.level_leak(), alone.value_and_level_epsilon(question.name)
     if label is None or leak is None or joint is None:
         return
-    tables = [read_table(each.mechanism, each.size, each.weights()) for each in question.channels]
+    tables = question_tables(question)
     shown = read_table(label.mechanism, label.size, label.weights())
     label_found = micro_of(shown.plain())
     exact, both = level_odds(tables, shown), level_odds(tables, shown, values=True)

@@ -13,17 +13,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import product
 from typing import Final
 
 from pldp.auditing.geometry import Contains
+from pldp.epsilon import scaled_logarithm
 from pldp.errors import AuditError
+from pldp.mechanisms import SetLimits
 
 NUMBER: Final = 2**53  # weights of one output sum to this where a device draws one number
 BIT: Final = 2**32  # weights of a bit are out of this
 INDEX: Final = 2**128  # random numbers that pick one of many alike
+NEITHER: Final = (False, False)  # of two sets, none has an item
 FEW: Final = 64  # up to so many values every pair is looked at; beyond, one or two of each kind of value
 
 Ratio = tuple[int, int, int]
@@ -65,6 +69,10 @@ class Table(ABC):
         }
         pairs = ((one, two) for one in own for two in (own if values and one not in proved else (one,)))
         return {tuple(self.odds(one, other, two)) for one, two in pairs if other is not self or one != two}
+
+    def limited(self, limits: SetLimits) -> Table:  # noqa: ARG002 - sets of items have some
+        """Return the table for the sets that may be answered."""
+        return self
 
     def check(self) -> str | None:
         """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
@@ -191,22 +199,33 @@ class Bits(Table):
 class Sets(Bits):
     """One bit per item of a set."""
 
+    limits: SetLimits = field(default=SetLimits(), kw_only=True)
+
     def item_odds(self, item: int) -> Ratio:
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
         return larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
 
+    def limited(self, limits: SetLimits) -> Table:
+        """The same bits, of sets within limits."""
+        return replace(self, limits=limits)
+
     def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
-        """Every item by itself, present or absent, speaks as much as it can: sets are made of any of them."""
+        """Multiply over items; the two sets, or the one, have those with which a report speaks for them most."""
         assert isinstance(other, Sets)  # noqa: S101
-        states = [(one, two) for one in (0, 1) for two in (0, 1) if values or one == two]
-        found: list[Ratio] = []
-        for own, others in zip(self.weights, other.weights, strict=True):
-            # A bit that is never perturbed has no protection: sets are compared that agree in it.
-            allowed = [pair for pair in states if pair[0] == pair[1]] if own == others == (0, BIT) else states
-            ones = [(own[one], others[two], 1) for one, two in allowed]
-            bits = [*ones, *((BIT - mine, BIT - theirs, 1) for mine, theirs, _ in ones)]
-            found.append(reduce(larger, (odds for odds in bits if odds[0])))
-        return {tuple((more, less, count) for (more, less, _), count in Counter(found).items())}
+        items = [_bit_states(*both, values=values) for both in zip(self.weights, other.weights, strict=True)]
+        proof = next((odds for states in items for odds in states.values() if not odds[1]), None)
+        if proof is not None:  # any item may be the only one of a set
+            return {(proof,)}
+
+        def gains(state: tuple[bool, bool]) -> list[int]:
+            return [scaled_logarithm(_over(states.get(state, states[NEITHER]), states[NEITHER])) for states in items]
+
+        if values:
+            one, two = map(set, self.limits.best_pair(gains((True, False)), gains((False, True))))
+        else:
+            one = two = set(self.limits.best_set(gains((True, True))))
+        found = Counter(states[item in one, item in two] for item, states in enumerate(items))
+        return {tuple((more, less, count) for (more, less, _), count in found.items())}
 
     @property
     def weights(self) -> list[tuple[int, int]]:
@@ -361,6 +380,23 @@ class Blocks(Alike):
 def bit_odds(one: int, two: int) -> Ratio:
     """The larger ratio of a bit that is 1 with these two weights."""
     return larger((one, two, 1), (BIT - one, BIT - two, 1))
+
+
+def _bit_states(own: Sequence[int], others: Sequence[int], *, values: bool) -> dict[tuple[bool, bool], Ratio]:
+    """What a bit tells, by whether the first set and the second have its item; `own` has its weight if absent first."""
+    # A bit that is never perturbed has no protection: sets are compared that agree in it.
+    differ = values and not (own == others == (0, BIT))
+    states = ((one, two) for one in (False, True) for two in (False, True) if one == two or differ)
+    return {(one, two): _possible_odds(own[one], others[two]) for one, two in states}
+
+
+def _possible_odds(one: int, two: int) -> Ratio:
+    """The larger ratio over the bits that can come."""
+    return reduce(larger, (odds for odds in ((one, two, 1), (BIT - one, BIT - two, 1)) if odds[0]))
+
+
+def _over(one: Ratio, two: Ratio) -> Fraction:
+    return Fraction(one[0] * two[1], one[1] * two[0])
 
 
 def larger(first: Ratio, second: Ratio) -> Ratio:

@@ -5,7 +5,7 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -34,31 +34,6 @@ def read_pair(text: str) -> tuple[str, ...]:
     if len(names) < 2 or not all(names):
         raise argparse.ArgumentTypeError(f"must be names separated by commas, such as mode,late, not {text[:60]!r}")
     return names
-
-
-def add_ranges_option(parser: argparse.ArgumentParser) -> None:
-    """Give a verb the option `--ranges QUESTION=EDGE,EDGE,…`, which may be repeated."""
-    words = (
-        "in tables, the ends of the ranges of a number from bound to bound, spent=0,10,50,200 (may be repeated; "
-        "default: four ranges of equal width)"
-    )
-    parser.add_argument("--ranges", action="append", default=[], metavar="NAME=EDGES", help=words)
-
-
-def read_ranges(given: Sequence[str]) -> dict[str, list[float]]:
-    """Read the ends of the ranges of numbers.
-
-    >>> read_ranges(["spent=0,10,50,200"])
-    {'spent': [0.0, 10.0, 50.0, 200.0]}
-    """
-    found: dict[str, list[float]] = {}
-    for text in given:
-        name, _, edges = text.partition("=")
-        try:
-            found[name.strip()] = [float(edge) for edge in edges.split(",")]
-        except ValueError:
-            raise UsageError(f"--ranges must look like spent=0,10,50,200, not {text[:60]!r}") from None
-    return found
 
 
 def add_engine_options(parser: argparse.ArgumentParser, **more: str) -> None:

@@ -3,24 +3,20 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rich.console import Console
 
 from pldp import __version__, show
-from pldp.cli.arguments import add_pair_option, add_ranges_option, check_plot, read_known, read_ranges
+from pldp.cli.arguments import add_pair_option, check_plot, read_known
+from pldp.cli.options import add_estimate_options, flag_of, read_estimate_options
 from pldp.cli.output import add_html_option, add_json_option, emit, progress_bar, say_written, show_result, write_page
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import Result, Results, applies, change, combine, cross, estimate, trend
-from pldp.known import parse_mix
+from pldp.estimates import Options, Result, Results, applies, change, combine, cross, estimate, trend
 from pldp.tallies import Tally
-
-OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
-"""Options that are passed on if they are given; those that do not apply are refused."""
-
-TABLE_OPTIONS: Final = {"pool", "target", "ranges", "mix"}
-"""Those that tables of several questions take."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -36,39 +32,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "shares, or the difference of two groups, the first minus the second"
     )
     add("--groups", nargs="+", metavar="NAME=TALLY", help=words)
-    words = (
-        "known shares of another question, late:yes=0.2,no=0.8, to which shares are corrected (tally both with "
-        "--pair); with --groups, the share of each group, women=0.51,men=0.49; or a JSON file with either"
-    )
-    add("--known", metavar="SHARES", help=words)
-    words = (
-        "where levels are hidden, the known share of people who chose some of them, strict=0.4,open=0.6, or bounds of "
-        "it, strict=0.3..0.5"
-    )
-    add("--mix", metavar="SHARES", help=words)
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     words = "the table of two or three questions, mode,late, that were tallied with --pair (may be repeated)"
     add_pair_option(parser, words)
-    add_ranges_option(parser)
-    words = (
-        "unbiased or likelihood for one answer (default: unbiased; likelihood if levels are hidden), "
-        "weights, average, posterior or fitted for the mean of a number (default: weights)"
-    )
-    add("--method", metavar="NAME", help=words)
-    add("--pool", choices=("precision", "size"), help="how levels are weighted (default: precision)")
-    words = "whose numbers: of the population that the respondents are a sample of (default), or of the respondents"
-    add("--target", choices=("population", "respondents"), help=words)
-    add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
-    words = (
-        "for results that are read while reports come in: intervals hold however often you look, and are narrowest "
-        "from this planned number of reports on (default: intervals for one look)"
-    )
-    add("--live", type=int, metavar="REPORTS", help=words)
+    words = "; with --groups, the share of each group, women=0.51,men=0.49; or a JSON file with either"
+    add_estimate_options(parser, known=words)
     add_html_option(parser)
     add("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
-    words = "of frequent sets in questions of kind choices (default 0.1)"
-    add("--min-support", type=float, metavar="SHARE", help=words)
-    add("--largest", type=int, metavar="ITEMS", help="size of the largest frequent sets (default 3)")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -104,18 +74,14 @@ def _run(args: argparse.Namespace) -> None:
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options that were given, read; refuse what does not apply to the tables that are asked for."""
-    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
-    if args.known is not None and not args.groups:
-        options["known"] = read_known(args.known)
-    if args.ranges:
-        options["ranges"] = read_ranges(args.ranges)
-        if args.question and not args.pair:
-            raise UsageError("--ranges is about tables: name one with --pair")
-    if args.mix is not None:
-        options["mix"] = parse_mix(args.mix)
-    others = options.keys() - TABLE_OPTIONS
+    options = read_estimate_options(args, known=partial(read_known, groups=bool(args.groups)))
+    if args.groups:
+        options.pop("known", None)
+    if args.ranges and args.question and not args.pair:
+        raise UsageError("--ranges is about tables: name one with --pair")
+    others = [name for name in options if not Options.stated()[name].tables]
     if args.pair and others:
-        raise UsageError(f"--{min(others).replace('_', '-')} does not apply to tables of several questions")
+        raise UsageError(f"{flag_of(min(others))} does not apply to tables of several questions")
     return options
 
 
@@ -128,7 +94,7 @@ def _check_rounds(args: argparse.Namespace) -> None:
     several = "--rounds" if args.rounds else "--groups"
     for option in () if args.tally else ("min_support", "largest"):
         if getattr(args, option) is not None:
-            raise UsageError(f"--{option.replace('_', '-')} is about sets of items; {several} shows single items")
+            raise UsageError(f"{flag_of(option)} is about sets of items; {several} shows single items")
 
 
 def _group_paths(given: Sequence[str]) -> dict[str, str]:
@@ -168,30 +134,37 @@ def _show(console: Console, content: Mapping[str, Any]) -> None:
 
 def _estimate(tally: Tally, args: argparse.Namespace, given: Mapping[str, Any]) -> Results:
     with progress_bar("estimating") as bar:
-        options: dict[str, Any] = {**given, "confidence": args.confidence, "progress": bar.reach}
+        options: dict[str, Any] = {**given, "progress": bar.reach}
         if not args.question and not args.pair:
             results: Results = estimate(tally, **options)
             return results
-        tables = {name: value for name, value in given.items() if name in TABLE_OPTIONS}
         return Results(
             tally.survey.hash,
             tally.survey.title,
             tally.reports,
             {reason.value: count for reason, count in sorted(tally.rejections.items())},
             {name: estimate(tally, name, **_of_questions(options)) for name in args.question or ()},
-            tuple(cross(tally, pair, **_of_table(tables, pair)) for pair in args.pair),
+            tuple(_cross(tally, pair, **given) for pair in args.pair),
         )
 
 
 def _of_questions(options: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what only tables take."""
-    return {name: value for name, value in options.items() if name != "ranges"}
+    return {name: value for name, value in options.items() if Options.stated()[name].kinds != ()}
 
 
-def _of_table(options: Mapping[str, Any], pair: Sequence[str]) -> dict[str, Any]:
-    """Leave out the ranges of questions that are not in this table, if they are in another one that is asked for."""
-    own = {name: edges for name, edges in options.get("ranges", {}).items() if name in pair}
-    return {**options, "ranges": own}
+def _cross(
+    tally: Tally,
+    pair: tuple[str, ...],
+    *,
+    confidence: float | None = None,
+    ranges: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Result:
+    """Return a table; ranges of questions that are not in it are those of another one that is asked for."""
+    edges = {name: own for name, own in (ranges or {}).items() if name in pair}
+    table = cross(tally, pair, ranges=edges, **options)
+    return table if confidence is None else replace(table, confidence=confidence)
 
 
 def _name_unaffected(tally: Tally, options: Mapping[str, Any]) -> None:
@@ -199,4 +172,4 @@ def _name_unaffected(tally: Tally, options: Mapping[str, Any]) -> None:
     for name, value in _of_questions(options).items():
         others = [each.name for each in tally.survey.questions if not applies(each, name, value)]
         if others and len(others) < len(tally.survey.questions):
-            sys.stderr.write(f"pldp: --{name.replace('_', '-')} does not apply to {', '.join(others)}\n")
+            sys.stderr.write(f"pldp: {flag_of(name)} does not apply to {', '.join(others)}\n")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from pldp import __version__, show
+from pldp.cli.options import add_estimate_options, flag_of, read_estimate_options
 from pldp.cli.output import add_html_option, add_json_option, emit, make_table, progress_bar, show_result, write_page
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Results, estimate_fused, fused_applies
@@ -27,9 +28,6 @@ from pldp.tallies import (
     survey_of,
 )
 from pldp.words import unknown
-
-OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
-"""Options that are passed on if they are given; those that do not apply are refused."""
 
 PLAIN_OPTIONS: Final = ("mechanism", "epsilon", "labels", "bounds", "buckets")
 BUCKETS: Final = 256
@@ -53,20 +51,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     words = "the largest epsilon that joining may cost a person, the sum over the services that they gave to; required"
     add("--accept-epsilon", metavar="E", help=words)
-    words = (
-        "unbiased or likelihood for one answer (default: unbiased; likelihood where levels are hidden); weights, "
-        "average (ua), posterior (uwa) or fitted (ule) for the mean of a number (default: weights)"
-    )
-    add("--method", metavar="NAME", help=words)
-    words = "how people who gave to different services or chose other levels are weighted (default: precision)"
-    add("--pool", choices=("precision", "size"), help=words)
-    words = "whose numbers: of the population that the respondents are a sample of (default), or of the respondents"
-    add("--target", choices=("population", "respondents"), help=words)
-    add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
-    add(
-        "--min-support", type=float, metavar="SHARE", help="of frequent sets in questions of kind choices (default 0.1)"
-    )
-    add("--largest", type=int, metavar="ITEMS", help="size of the largest frequent sets (default 3)")
+    words = ", or by its name in the paper on several services: ua, uwa, ule"
+    add_estimate_options(parser, joined=True, method=words)
     words = "of plain tables: the mechanism of all of them, or one per file, where it is no column of the file"
     add("--mechanism", nargs="+", metavar="NAME", help=words)
     words = "of plain tables: the epsilon of all of them, or one per file, where it is no column of the file"
@@ -195,20 +181,19 @@ def _one_of(args: argparse.Namespace, option: str, place: int) -> str | None:
 
 
 def _estimate(fused: Mapping[str, Fused], args: argparse.Namespace, rejections: Mapping[str, int]) -> Results:
-    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    options = read_estimate_options(args)
     for name, value in options.items():
         others = [question for question, each in fused.items() if not fused_applies(each, name, value)]
-        option = f"--{name.replace('_', '-')}"
         if len(others) == len(fused):
-            raise UsageError(f"{option} {value} does not apply to {', '.join(others)}")
+            raise UsageError(f"{flag_of(name)} {value} does not apply to {', '.join(others)}")
         if others:
-            sys.stderr.write(f"pldp: {option} does not apply to {', '.join(others)}\n")
+            sys.stderr.write(f"pldp: {flag_of(name)} does not apply to {', '.join(others)}\n")
     results, missing = {}, {}
     with progress_bar("estimating") as bar:
         for question, each in fused.items():
             own: Any = {name: value for name, value in options.items() if fused_applies(each, name, value)}
             try:
-                results[question] = estimate_fused(each, confidence=args.confidence, progress=bar.reach, **own)
+                results[question] = estimate_fused(each, progress=bar.reach, **own)
             except EstimateError as error:
                 missing[question] = str(error)
     people = max(each.people for each in fused.values())

@@ -10,7 +10,6 @@ from pldp.collector.published import Version
 from pldp.collector.rounds import Round
 from pldp.errors import EstimateError
 from pldp.estimates import Result, Results
-from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.show import verdict
 from pldp.survey import Question, Survey
@@ -194,7 +193,7 @@ def _why(counted: Tally, name: str, step: int) -> dict[str, str]:
 
 def quick(question: Question) -> dict[str, Any]:
     """Return the options of an overview that apply to a question."""
-    return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
+    return {name: value for name, value in QUICK.items() if estimates.applies(question, name, value)}
 
 
 def _estimate(counted: Tally, planned: int | None) -> Results:

@@ -1,48 +1,53 @@
 """From tallies to results with errors: one verb, `estimate`, and the verbs of each kind below it."""
 
-from pldp.estimates.change_test import ChangeTest
 from pldp.estimates.combining import Combined, combine
-from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
-from pldp.estimates.cross import cross, three_way, two_way
-from pldp.estimates.decoder import Decoder
 from pldp.estimates.forgery import Forgery, ForgeryTest, forgery_of
 from pldp.estimates.fused.verb import estimate_fused, fused_applies
-from pldp.estimates.groups import Group, group
+from pldp.estimates.kinds.association import Association
+from pldp.estimates.kinds.choice import frequencies
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
+from pldp.estimates.kinds.item_rules import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
+from pldp.estimates.kinds.item_supports import (
+    Baskets,
+    HiddenBaskets,
+    SetSupports,
+    baskets_of,
+    hidden_item_variance,
+    supports,
+)
+from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult, share_between
+from pldp.estimates.kinds.shares import GroupShares, Shares
+from pldp.estimates.kinds.sides import Margin
+from pldp.estimates.kinds.table import Table, cross, three_way, two_way
+from pldp.estimates.likelihood.density import Density, density
+from pldp.estimates.likelihood.groups import Group, group, pooled_shares, precision_weights, size_weights
+from pldp.estimates.likelihood.hidden import HiddenReports, moments
+from pldp.estimates.likelihood.labels import expected_covariance, joint_likelihood, maximum_likelihood
+from pldp.estimates.likelihood.solver import Fit
+from pldp.estimates.likelihood.tuples import FusedLikelihood, em, likelihood_fit
+from pldp.estimates.linear.labels import expected_reports
 from pldp.estimates.margins import check_known, correct_shares
-from pldp.estimates.numbers.density import Density, density
-from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
-from pldp.estimates.numbers.hidden_means import expected_mean_variance
+from pldp.estimates.numbers.evidence import expected_mean_variance
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
-from pldp.estimates.options import Options
-from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Row
-from pldp.estimates.results import Results
-from pldp.estimates.rounds import Change, change
-from pldp.estimates.sets.hidden import HiddenBaskets, hidden_item_variance
-from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
-from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
-from pldp.estimates.shares.frequencies import frequencies
-from pldp.estimates.shares.hidden import HiddenReports, moments
-from pldp.estimates.shares.joint import expected_covariance, joint_likelihood
-from pldp.estimates.shares.personal import personal_frequencies
-from pldp.estimates.shares.pooling import pooled_shares, precision_weights, size_weights
-from pldp.estimates.shares.shares import GroupShares, Shares
-from pldp.estimates.shares.shrinkage import shrink
-from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
-from pldp.estimates.tables import Association, Margin, Table
+from pldp.estimates.numbers.sources import centres
+from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub, with_margins
+from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
+from pldp.estimates.results.intervals import Interval, Row
+from pldp.estimates.results.options import Options
+from pldp.estimates.results.result import Result, Results
+from pldp.estimates.rounds import Change, ChangeTest, change
 from pldp.estimates.trends import Trend, trend
 from pldp.estimates.verb import applies, estimate
 
 __all__ = [
-    "PLAIN_RATES", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined", "Decoder", "Density",
+    "PLAIN_RATES", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined", "Density",
     "Fit", "Forgery", "ForgeryTest", "FusedLikelihood", "Group", "GroupReports", "GroupShares", "HiddenBaskets",
     "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare", "Margin", "Mean", "MeanResult", "Note",
     "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets", "Shares", "Table",
     "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "check_known", "combine", "correct_shares",
     "cross", "density", "em", "estimate", "estimate_fused", "expected_covariance", "expected_mean_variance",
-    "forgery_of", "frequencies", "fused_applies", "group", "hidden_item_variance", "itemsets", "joint_likelihood",
-    "likelihood_fit", "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub",
-    "personal_frequencies", "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights",
-    "supports", "three_way", "trend", "two_way", "with_margins",
+    "expected_reports", "forgery_of", "frequencies", "fused_applies", "group", "hidden_item_variance", "itemsets",
+    "joint_likelihood", "likelihood_fit", "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub",
+    "pooled_shares", "posterior_weights", "precision_weights", "share_between",
+    "size_weights", "supports", "three_way", "trend", "two_way", "with_margins",
 ]  # fmt: skip

@@ -26,11 +26,11 @@ from typing import Any, overload
 import numpy as np
 
 from pldp.errors import CallError, EstimateError
-from pldp.estimates import notes
-from pldp.estimates.consistency import norm_sub
 from pldp.estimates.margins import known_shares
-from pldp.estimates.result import Label, Result
-from pldp.estimates.results import Results
+from pldp.estimates.results import notes
+from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.intervals import Label
+from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import by_question, check_alike
 from pldp.mechanisms.arrays import FloatArray
 

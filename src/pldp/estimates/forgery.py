@@ -26,8 +26,8 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 from scipy.special import betainc, chdtrc, gammainc, gammaln, ndtr
 
-from pldp.estimates import notes
 from pldp.estimates.excess import Excess, centred, densest, excess
+from pldp.estimates.results import notes
 from pldp.mechanisms import Bits
 from pldp.mechanisms.arrays import ChannelArrays, FloatArray, PairLaw, Range, arrays, rows_of
 from pldp.survey import Question

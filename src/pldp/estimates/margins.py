@@ -10,9 +10,10 @@ reports. To first order the error of f is the mean over reports of
 
     ψ_a = Σ_m c_m·W_m·(Z_a − r_am),    c_m = known(m)/π(m),    r_am = π(a, m)/π(m),
 
-Z_a and W_m being what one report says of value a and of group m: E[Z_a W_m] = π(a, m). Given the true values (x, y),
-both answers are perturbed independently, so E[ψ ψᵀ] follows from the second moments of one question at a time: no
-covariance of the cells of the table is ever built.
+Z_a and W_m being what one report says of value a and of group m: E[Z_a W_m] = π(a, m). Levels, shown or hidden, are
+pooled by the engine (`pldp.estimates.kinds.cells`): products of Z and W of every level and state, each with its weight.
+Given the true values (x, y), both answers are perturbed independently, so E[ψ ψᵀ] follows from the second moments of
+one question at a time: no covariance of the cells of the table is ever built.
 
 A ratio of two noisy numbers has an error only where the lower one is far from 0. Groups whose share among those who
 answered is less than `FAR_FROM_ZERO` of its standard errors are merged with others, and the result says so.
@@ -24,24 +25,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, NoReturn, cast
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates import notes
-from pldp.estimates.consistency import norm_sub
-from pldp.estimates.decoder import Decoder
-from pldp.estimates.options import Known, Pool, Target, check_pooling, one_of
-from pldp.estimates.result import Note
-from pldp.estimates.shares.frequencies import frequencies
-from pldp.estimates.shares.pooling import add_reports
-from pldp.estimates.shares.shares import Evidence, Shares, standard_errors
-from pldp.estimates.tables import PairGroup, pair_groups, precision_weights
-from pldp.mechanisms.arrays import FloatArray
+from pldp.estimates.kinds import sides
+from pldp.estimates.kinds.cells import Cells, table_counts
+from pldp.estimates.kinds.choice import frequencies
+from pldp.estimates.kinds.shares import Shares, standard_errors
+from pldp.estimates.kinds.sides import LabelSide
+from pldp.estimates.linear.evidence import label_chances
+from pldp.estimates.linear.pooling import Linear
+from pldp.estimates.results import notes
+from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import Note
+from pldp.estimates.results.options import Known, Pool, Target, check_pooling, one_of
+from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
 from pldp.survey import Choice, Survey
-from pldp.tallies import Pair, Tally
+from pldp.tallies import Pair, TableCounts, Tally
 from pldp.words import unknown
 
 FAR_FROM_ZERO: Final = 6.0
@@ -164,16 +168,15 @@ def correct_shares(
     """
     margin = Margin.of(tally.survey, known)
     _refuse_options(tally.survey, question, margin, method, pool, target)
-    groups = _groups(tally, question, margin.question)
-    own = frequencies(tally, question, pool=pool)
-    other = frequencies(tally, margin.question, pool=pool)
-    rough = [add_reports(each.shares, each.reports) for each in (own, other)]
-    table = _Table.of(groups, [bool(tally.survey.question(each.question).stages) for each in (own, other)], rough, pool)
+    shown = label_chances(tally.survey, [question]).visible
+    own, other = (frequencies(tally, name, pool=pool if shown else "precision") for name in (question, margin.question))
+    cells = _cells(tally, question, margin.question, [_side(tally, each) for each in (own, other)])
+    table = _Table.of(cells, [bool(tally.survey.question(each.question).stages) for each in (own, other)], pool)
     merged = _merge(table, margin)
     correction = _Correction.of(table, margin, merged)
-    together = pool == "precision" and len(groups) > 1
+    together = pool == "precision" and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
-    covariance = correction.covariance()
+    covariance = table.covariance(correction.influence)
     alone = correct_shares(tally, question, known, pool="size") if together else None
     return Shares(
         question=question,
@@ -193,8 +196,8 @@ def correct_shares(
             *_merged_notes(margin, merged),
             notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
         ),
-        manipulation=correction.manipulation(),
-        evidence=_Corrected(covariance),
+        manipulation=table.manipulation(correction.factors),
+        covariance_matrix=covariance,
     )
 
 
@@ -205,113 +208,162 @@ def _refuse_options(survey: Survey, question: str, margin: Margin, method: str |
         raise EstimateError(f"known corrects shares of choices of one label; question {question!r} is of {asked.kind}")
     if question == margin.question:
         raise EstimateError(f"the shares of {question!r} are known: name the question that they are to correct")
-    if survey.level_channel is not None:
-        raise EstimateError("known needs levels that show: two-way tables of hidden levels cannot be estimated")
     check_pooling(pool, target)
     if target != "population":
         raise EstimateError('known corrects to the population: target must be "population", not "respondents"')
     one_of("method, where shares are corrected to known ones,", method or "unbiased", ("unbiased",))
 
 
-def _groups(tally: Tally, question: str, margin: str) -> list[PairGroup]:
+def _side(tally: Tally, own: Shares) -> LabelSide:
+    """Return the labels of a question with their shares."""
+    forms = [label_arrays(channel) for channel in tally.survey.question(own.question).channels]
+    return LabelSide(
+        margin=sides.Margin(own.question, own.values, own.shares, own.consistent(), own.reports), forms=forms
+    )
+
+
+def _cells(tally: Tally, question: str, margin: str, sides: Sequence[LabelSide]) -> Cells:
     """Return the reports of both questions, the one to be corrected first."""
     if (question, margin) in tally.paired:
-        groups = pair_groups(tally, question, margin)
+        counts = table_counts(tally, (question, margin))
     elif (margin, question) in tally.paired:
-        groups = [each.turned() for each in pair_groups(tally, margin, question)]
+        turned = table_counts(tally, (margin, question))
+        counts = {levels[::-1]: TableCounts(own.marked.T) for levels, own in turned.items()}
     else:
         raise EstimateError(
             f"known: questions {question!r} and {margin!r} were not tallied as a pair; tally the reports with "
             f"pairs=[({question!r}, {margin!r})]"
         )
-    if not groups:
+    if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers both {question!r} and {margin!r}, so there is nothing to correct")
-    return groups
-
-
-@dataclass(frozen=True, eq=False)
-class _PairLevel:
-    """The reports of one pair of levels with what makes unbiased shares of them: both sum to 1 where they can."""
-
-    group: PairGroup
-    first: Decoder
-    second: Decoder
-
-    def table(self) -> tuple[FloatArray, FloatArray]:
-        """Return π̂(a, m) and π̂(m): E[Z_a W_m] and E[W_m] over the reports."""
-        second = self.group.forms[1]
-        one, two = (own / self.group.reports for own in self.group.margins)
-        plain, rows, columns = self.group.shares(), self.first.shares(one), second.shares(two)
-        if self.first.parts is not None:
-            plain = plain + np.outer(self.first.parts, columns - plain.sum(axis=0))
-        if self.second.parts is not None:
-            plain = plain + np.outer(rows - plain.sum(axis=1), self.second.parts)
-        return plain, self.second.shares(two)
-
-    def margin_covariance(self, shares: FloatArray) -> FloatArray:
-        """Return the covariance of π̂(m) if these shares were true."""
-        return self.second.covariance(shares) / self.group.reports
-
-    def influence(self, table: FloatArray, factors: FloatArray, ratios: FloatArray) -> FloatArray:
-        """Return the covariance of the mean of ψ over the reports if this table were true."""
-        size, columns = len(factors), table.sum(axis=0)
-        # E[W Wᵀ | y] c for every group y: noise given y is what is random where everybody has y.
-        given = np.array(
-            [self.second.covariance(point) @ factors + point * (point @ factors) for point in np.eye(size)]
-        )
-        spread = table @ (given @ factors)
-        total = float(spread.sum())
-        likely = spread / total
-        scaled = ratios * factors
-        mixed = scaled @ given.T @ table.T
-        square = total * (self.first.covariance(likely) + np.outer(likely, likely))
-        square += scaled @ (self.second.covariance(columns) + np.outer(columns, columns)) @ scaled.T
-        mean = table @ factors - scaled @ columns
-        return np.asarray((square - mixed - mixed.T - np.outer(mean, mean)) / self.group.reports)
+    return Cells.of(sides, label_chances(tally.survey, (question, margin)), counts, None)
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The two-way table of those who answered: π̂(a, m), and π̂(m) with its covariance, pooled over pairs of levels.
+    """The two-way table of those who answered, values × groups, and what makes it of marks.
 
-    `likely` are the nearest tables that could be true, one per pair of levels: all the same if pooled by precision.
+    `counted` are b of `pldp.estimates.linear.pooling`: levels × states of the value × states of the group. `first` and
+    `second` are what marks count for every state of a value (or group): levels × values × states × marks and the whole.
     """
 
-    levels: list[_PairLevel]
-    weights: FloatArray
+    cells: Cells
+    linear: Linear
+    counted: FloatArray
+    first: FloatArray
+    second: FloatArray
     shares: FloatArray
-    margin: FloatArray
-    margin_covariance: FloatArray
-    likely: list[FloatArray]
 
     @classmethod
-    def of(
-        cls, groups: Sequence[PairGroup], tracked: Sequence[bool], rough: Sequence[FloatArray], pool: Pool
-    ) -> _Table:
-        """Decode with the least variance at rough shares of both questions."""
-        levels = []
-        for group in groups:
-            decoders = (
-                Decoder.plain(form, shares) if kept else Decoder.at(form, shares)
-                for form, shares, kept in zip(group.forms, rough, tracked, strict=True)
-            )
-            levels.append(_PairLevel(group, *decoders))
-        people = np.array([group.reports for group in groups])
-        reports = int(people.sum())
-        weights = people / reports if pool == "size" else precision_weights(list(groups), reports)
-        tables, margins = zip(*(each.table() for each in levels), strict=True)
-        shares, margin = (np.tensordot(weights, np.array(each), 1) for each in (tables, margins))
-        same = pool == "precision"
-        likely = [norm_sub(each.ravel()).reshape(each.shape) for each in ([shares] if same else tables)]
-        likely = likely * len(groups) if same else likely
-        parts = zip(levels, weights, likely, strict=True)
-        covariance = np.sum([w**2 * each.margin_covariance(own.sum(axis=0)) for each, w, own in parts], axis=0)
-        return cls(levels, weights, shares, margin, covariance, likely)
+    def of(cls, cells: Cells, tracked: Sequence[bool], pool: Pool) -> _Table:
+        """Decode with the weights of the engine; shares of each question sum to 1 where they can."""
+        linear, _ = cells.decode(pool)
+        evidence = linear.evidence
+        sides = [cast("LabelSide", side) for side in cells.sides]
+        states = [side.patterns.states for side in sides]
+        counted = np.zeros((len(evidence.levels), states[0] * states[1]))
+        counted[:, -linear.weights.shape[2] :] = linear.weights[0]
+        marks = []
+        for axis, side in enumerate(sides):
+            of_level = [_decoder(form, side.margin.possible, plain=tracked[axis]) for form in side.forms]
+            whole = np.eye(side.size + 1)[-1]
+            decoded = [np.stack([whole - own, own], axis=1) for own in of_level]
+            marks.append(np.array([decoded[cells.levels(axis)[level]] for level in evidence.levels]))
+        found = cls(cells, linear, counted.reshape(-1, *states), marks[0], marks[1], np.zeros(cells.shape))
+        return replace(found, shares=np.einsum("txy,taxp,tpq,tmyq->am", found.counted, *found._unmixed))
+
+    @property
+    def _unmixed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What marks count, and between it the shares of marks of every level."""
+        evidence, combinations = self.linear.evidence, self.cells.chances.combinations
+        nothing = np.zeros((self.first.shape[3], self.second.shape[3]))
+        marked = np.array([self.cells.marked.get(shown, nothing) for shown in combinations]) / evidence.reports
+        return self.first, np.tensordot(evidence.undo[evidence.levels], marked, 1), self.second
 
     @property
     def reports(self) -> int:
         """Number of reports that answer both."""
-        return sum(each.group.reports for each in self.levels)
+        return int(self.linear.reports)
+
+    @property
+    def margin(self) -> FloatArray:
+        """π̂(m)."""
+        return np.asarray(self.shares.sum(axis=0))
+
+    @cached_property
+    def margin_covariance(self) -> FloatArray:
+        """The covariance of π̂(m)."""
+        size, groups = self.shares.shape
+        return self.covariance(self.influence(np.ones((groups, size)), np.eye(groups)))
+
+    def influence(self, rows: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return what marks add to the error of Σ_am u_a v_m π̂(a, m), for rows u and v: shown × rows × marks × marks.
+
+        With U = Λ⁻¹ a report that shows s adds Σ_τ U_τs Σ_xy b_τxy (Z_x W_y − f_xy), its marks counting Z and W.
+        """
+        evidence = self.linear.evidence
+        one, two = np.einsum("ra,taxp->trxp", rows, self.first), np.einsum("rm,tmyq->tryq", columns, self.second)
+        by_level = np.einsum("txy,trxp,tryq->trpq", self.counted, one, two)
+        values, groups = (side.states(np.vstack([np.eye(side.size), np.ones(side.size)])) for side in self.cells.sides)
+        likely = np.einsum("ra,axi,ij,myj,rm->rxy", rows, values, self.shares, groups, columns)
+        by_level[:, :, -1, -1] -= np.einsum("txy,rxy->tr", self.counted, likely)
+        return np.asarray(np.einsum("ts,trpq->srpq", evidence.undo[evidence.levels], by_level))
+
+    def covariance(self, influence: FloatArray) -> FloatArray:
+        """Return the covariance of means over the reports of what marks add (shown × numbers × marks × marks).
+
+        Given the true values x and y, and levels, marks of both questions are independent of each other.
+        """
+        evidence, combinations = self.linear.evidence, self.cells.chances.combinations
+        total, means = 0.0, 0.0
+        for level, joint in zip(evidence.levels, self._joint, strict=True):
+            one, two = (
+                cast("LabelSide", side).marks(place)
+                for side, place in zip(self.cells.sides, combinations[level], strict=True)
+            )
+            beside = np.tensordot(joint, two, 1)  # for every x, the products of two marks of the group
+            for shown in np.flatnonzero(evidence.chance[:, level]):
+                own, chance = influence[shown], evidence.chance[shown, level]
+                for products, others in zip(one, beside, strict=True):
+                    half = np.tensordot(products, own, axes=([1], [1])) @ others  # marks × numbers × marks
+                    total = total + chance * np.einsum("rpq,psq->rs", own, half)
+                    means = means + chance * np.einsum("rpq,p,q->r", own, products[-1], others[-1])
+        return np.asarray(total - np.outer(means, means)) / evidence.reports
+
+    @cached_property
+    def _joint(self) -> FloatArray:
+        """How many people have each level, value and group: the same table at all levels if pooled by precision."""
+        evidence = self.linear.evidence
+        if self.linear.pool == "precision":
+            return np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()).reshape(self.shares.shape))
+        own = evidence.joint[:, :, -1].T
+        return norm_sub(own.ravel()).reshape(len(own), *self.shares.shape)
+
+    def manipulation(self, factors: FloatArray) -> float:
+        """Return how many people one forged report counts as at most: both answers are forged, in a rare group."""
+        values, groups = (np.arange(size) for size in self.shares.shape)
+        one, two = (
+            (each[:, own, :, own] + each[:, own, :, -1]).swapaxes(0, 1)
+            for each, own in ((self.first, values), (self.second, groups))
+        )
+        evidence = self.linear.evidence
+        people = np.einsum("ts,txy,tax,tmy->sam", evidence.undo[evidence.levels], self.counted, one, two)
+        return float(np.abs(people * factors).max())
+
+
+def _decoder(form: LabelArrays, shares: FloatArray, *, plain: bool) -> FloatArray:
+    """Return what marks count for each label, labels × marks and the whole; all labels together 1 unless `plain`.
+
+    Of all parts of 1 − Σ that each label can take, those that are proportional to its covariance with the sum leave the
+    least error.
+    """
+    size = len(shares)
+    weights, whole = form.shares(np.eye(size, size + 1), np.eye(size + 1)[-1]), np.eye(size + 1)[-1]
+    along = form.sum_covariance(shares)
+    if plain or along is None:
+        return weights
+    parts = np.maximum(along, 0.0) + np.finfo(np.float64).tiny
+    return np.asarray(weights + np.outer(parts / parts.sum(), whole - weights.sum(axis=0)))
 
 
 def _merge(table: _Table, margin: Margin) -> list[list[int]]:
@@ -378,31 +430,9 @@ class _Correction:
         """Σ_m known(m)·π̂(a, m)/π̂(m)."""
         return np.asarray(self.table.shares @ self.factors)
 
-    def covariance(self) -> FloatArray:
-        """Return the covariance of the shares, by the delta method."""
-        parts = zip(self.table.levels, self.table.weights, self.table.likely, strict=True)
-        return np.asarray(
-            np.sum([w**2 * each.influence(own, self.factors, self.ratios) for each, w, own in parts], axis=0)
-        )
-
-    def manipulation(self) -> float:
-        """Return how many people one forged report counts as at most: both answers are forged, in a rare group."""
-        people = (
-            float(weight) * self.table.reports / each.group.reports * each.first.manipulation
-            * each.second.manipulation
-            for each, weight in zip(self.table.levels, self.table.weights, strict=True)
-        )  # fmt: skip
-        return max(people) * float(self.factors.max())
-
-
-@dataclass(frozen=True, eq=False)
-class _Corrected(Evidence):
-    """The covariance of corrected shares."""
-
-    matrix: FloatArray
-
-    def covariance(self) -> FloatArray:
-        return self.matrix
-
-    def likely_shares(self) -> FloatArray:
-        raise EstimateError("corrected shares have no likelihood: ask for norm-sub, norm-cut, base-cut or shrunk ones")
+    @property
+    def influence(self) -> FloatArray:
+        """ψ: what marks add to the error of the shares, to first order; see `_Table.influence`."""
+        size = len(self.ratios)
+        own = self.table.influence(np.eye(size), np.tile(self.factors, (size, 1)))
+        return own - self.table.influence(np.ones((size, size)), self.factors * self.ratios)

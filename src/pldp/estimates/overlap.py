@@ -28,7 +28,8 @@ What is no weighted mean over people, such as a fit, has Cov(F₁, F₂) ≥ −
 
 import numpy as np
 
-from pldp.estimates.result import PersonWeights, Result
+from pldp.estimates.results.facts import PersonWeights
+from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import ONCE, Survey
 

@@ -11,12 +11,10 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 from pldp.errors import CallError, EstimateError
-from pldp.estimates.change_test import ChangeTest
-from pldp.estimates.picture import plot_trend
-from pldp.estimates.result import Interval, Label, Result, make_rows
-from pldp.estimates.results import Results
-from pldp.estimates.rounds import Change, Compared, by_question, change, compare_rounds
-from pldp.estimates.telling import mark_too_few
+from pldp.estimates.results.intervals import Interval, Label, make_rows, mark_too_few
+from pldp.estimates.results.plots import plot_trend
+from pldp.estimates.results.result import Result, Results
+from pldp.estimates.rounds import Change, ChangeTest, Compared, by_question, change, compare_rounds
 from pldp.mechanisms.arrays import FloatArray
 
 

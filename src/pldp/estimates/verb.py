@@ -1,28 +1,23 @@
 """From a tally to results: one verb for every kind of question."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
-from pldp.estimates.cross import check_ranges, cross
 from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.live import check_plan
+from pldp.estimates.kinds.table import check_ranges, cross
+from pldp.estimates.linear.mix import check_mix
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.mix import check_mix
-from pldp.estimates.notes import (
-    TABLE_NOT_CORRECTED,
-    forged_reports,
-    interval_notes,
-    other_method,
-)
-from pldp.estimates.options import OF_TABLES, GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
-from pldp.estimates.result import CONFIDENCE, Result, check_confidence
-from pldp.estimates.results import Results
+from pldp.estimates.results.intervals import CONFIDENCE, check_confidence, check_plan
+from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
+from pldp.estimates.results.options import GivenOptions, Options, check_names
+from pldp.estimates.results.result import Result, Results
 from pldp.survey import Question
 from pldp.tallies import Tally
+from pldp.threads import one_thread
 from pldp.usage import require
 
 
@@ -34,6 +29,7 @@ def estimate(tally: Tally, question: None = None, **options: Unpack[GivenOptions
 def estimate(tally: Tally, question: str, **options: Unpack[GivenOptions]) -> Result: ...
 
 
+@one_thread()
 def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenOptions]) -> Result | Results:
     """Return the result of one question, or of every question and tallied pair or triple, whatever their kinds.
 
@@ -45,11 +41,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         Name of a question; without it, the whole survey. A question that cannot be estimated, one without reports, say,
         is then named in `Results.missing` with the reason.
     options
-        See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
-        one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
-        several; `known` for choices of one label that were tallied as a pair with the known question (see
-        `correct_shares`); `mix` where levels are hidden; `ranges` for numbers in tallied pairs (see `two_way`).
-        What does not apply to the question, or to any question of the survey, is refused.
+        See `Options`; what does not apply to the question, or to any question of the survey, is refused.
 
     Examples
     --------
@@ -121,8 +113,13 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
 
 def applies(question: Question, option: str, value: object) -> bool:
     """Say whether an option with this value says anything about a question; each kind has methods of its own."""
-    kind = BY_KIND[question.kind]
-    return option in kind.OPTIONS and (option != "method" or value is None or value in kind.METHODS)
+    methods = BY_KIND[question.kind].METHODS
+    return _takes(question.kind, option) and (option != "method" or value is None or value in methods)
+
+
+def _takes(kind: str, option: str) -> bool:
+    """Tell whether a kind takes an option; a kind without methods takes none."""
+    return Options.stated()[option].taken_by(kind) and (option != "method" or bool(BY_KIND[kind].METHODS))
 
 
 def _of_intervals(options: Options) -> dict[str, Any]:
@@ -147,12 +144,8 @@ def _with_circumstances(found: Result, about: Mapping[str, Any]) -> Result:
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:
     """Refuse options that none of these kinds takes."""
-    known = [each.name for each in fields(Options)]
+    check_names(options)
     for name in options:
-        if name not in known:
-            raise EstimateError(f"{name} is not an option of estimate; options are {', '.join(known)}")
-        if name in OF_TABLES:
-            continue
-        takers = [kind for kind, module in BY_KIND.items() if name in module.OPTIONS]
-        if not kinds & set(takers):
+        takers = [kind for kind in BY_KIND if _takes(kind, name)]
+        if takers and not kinds & set(takers):
             raise EstimateError(f"{name} applies to questions of kind {' and '.join(takers)}; {reason}")

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         planned_share,
         summed_variances,
     )
+    from pldp.mechanisms.set_limits import SetLimits
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
     from pldp.mechanisms.subset.channel import SubsetSelection
     from pldp.mechanisms.subset.items import ItemSubset
@@ -78,7 +79,7 @@ __all__ = [
     "DiscreteLaplace", "Domain", "Form", "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon",
     "ItemResponse", "ItemSet", "ItemSubset", "ItemUnaryEncoding", "KeptBytes", "LevelPairs", "LinearHashing", "Micro",
     "Minimax", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PrivSet",
-    "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes", "SetChannel",
+    "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes", "SetChannel", "SetLimits",
     "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding",
     "UnaryEncoding", "ValueResponse", "WeightedResponse", "WideLaplace", "WindowChannel", "as_int", "build",
     "build_stages", "build_whole_set", "categorical", "enough_points", "epsilon_text", "family", "hideable",
@@ -157,6 +158,7 @@ __getattr__, __dir__ = lazy_exports(
             "planned_share",
             "summed_variances",
         ),
+        "pldp.mechanisms.set_limits": ("SetLimits",),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.subset.items": ("ItemSubset",),

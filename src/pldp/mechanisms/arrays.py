@@ -33,7 +33,7 @@ from pldp.mechanisms.marks import Marked, OutputMarks, SupportMarks, output_grou
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_ENVELOPES, Pieces
 from pldp.mechanisms.registry import build, names
-from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
+from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of, words_of
 
 if TYPE_CHECKING:
     from pldp.mechanisms.personal import PersonalArrays, personal_arrays
@@ -335,6 +335,27 @@ class LabelArrays(SupportMarks, PieceArrays):
     def chance_support(self) -> FloatArray:
         """Return the probability that a report supports each value by chance alone."""
         return np.broadcast_to(np.asarray(self.other_support), self.channel.size)
+
+    def pattern_law(self) -> FloatArray:
+        """Return how often people of another label, and of this one, do not support it, and do: labels × 2 × 2."""
+        supported = np.stack(np.broadcast_arrays(*np.atleast_1d(self.other_support, self.truth_support)), axis=-1)
+        return np.stack([1 - supported, supported], axis=-1)
+
+    def pattern_states(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        """Return the shares of people in each state of every label (labels × states), of whom there are so many."""
+        return np.stack([whole - shares, shares], axis=1)
+
+    def output_patterns(self) -> npt.NDArray[np.intp] | None:
+        """Return the pattern of each label that each output shows, labels × outputs, where a bit does not tell it."""
+        return None
+
+    def row_law(self, classes: npt.NDArray[np.intp]) -> FloatArray:
+        """Return how often rows of each class (of every number of ones) have a bit: see `estimates.linear.patterns`."""
+        raise EstimateError(f"reports of {self.channel.mechanism} are no rows whose ones could be counted")
+
+    def pattern_counts(self, support: FloatArray, reports: Whole) -> FloatArray:
+        """Return how many reports show each pattern of every label, labels × patterns."""
+        return np.stack([reports - support, support], axis=-1)
 
     def shares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
         """Return the unbiased shares (support − q)/(p − q), given the share of reports that support each value.

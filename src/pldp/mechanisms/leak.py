@@ -13,37 +13,54 @@ answer tells at least (ε_open − ε_strict)/2 about the level if the open chan
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from pldp.epsilon import Micro, micro_epsilon_of_powers
-from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.channel import Channel, Odds
+from pldp.mechanisms.set_channel import SetChannel
+from pldp.mechanisms.set_limits import SetLimits
 
 LevelPairs = tuple[tuple[Micro, ...], ...]
 """Micro-ε for each ordered pair of levels."""
 
 
-def level_evidence(channels: Sequence[Channel]) -> LevelPairs:
-    """Return what an output tells for one level against another about a person whose value is known, rounded up."""
+ANY_SET: Final = SetLimits()
+
+
+def level_evidence(channels: Sequence[Channel], limits: SetLimits = ANY_SET) -> LevelPairs:
+    """Return what an output tells for one level against another about a person whose value is known, rounded up.
+
+    Values that are sets are those within limits.
+    """
     return tuple(
-        tuple(0 if one is two else micro_epsilon_of_powers(one.level_odds(two, same_value=True)) for two in channels)
+        tuple(
+            0 if one is two else micro_epsilon_of_powers(_odds(one, two, limits, same_value=True)) for two in channels
+        )
         for one in channels
     )
 
 
-def pair_evidence(channels: Sequence[Channel]) -> LevelPairs:
+def pair_evidence(channels: Sequence[Channel], limits: SetLimits = ANY_SET) -> LevelPairs:
     """Return what an output tells for one pair of protected value and level against another pair, rounded up.
 
     For a value without protection only the level counts: that the value itself can be proved is no matter of degree.
     """
     return tuple(
         tuple(
-            max(leak, micro_epsilon_of_powers(one.level_odds(two, same_value=False)))
+            max(leak, micro_epsilon_of_powers(_odds(one, two, limits, same_value=False)))
             for leak, two in zip(leaks, channels, strict=True)
         )
-        for one, leaks in zip(channels, level_evidence(channels), strict=True)
+        for one, leaks in zip(channels, level_evidence(channels, limits), strict=True)
     )
 
 
-def level_leak(channels: Sequence[Channel]) -> Micro:
+def _odds(one: Channel, two: Channel, limits: SetLimits, *, same_value: bool) -> Odds:
+    if isinstance(one, SetChannel):
+        return one.limited_odds(two, limits, same_value=same_value)
+    return one.level_odds(two, same_value=same_value)
+
+
+def level_leak(channels: Sequence[Channel], limits: SetLimits = ANY_SET) -> Micro:
     """Return in micro-ε how much an output tells about the level of a person with a known value, rounded up.
 
     It is infinite where an output can come at some levels only, such as the false report of a value that other levels
@@ -58,4 +75,4 @@ def level_leak(channels: Sequence[Channel]) -> Micro:
     >>> level_leak([build("sue", 16, 100_000), build("sue", 16, 1_000_000)]) > 3_000_000
     True
     """
-    return max((max(row) for row in level_evidence(channels)), default=0)
+    return max((max(row) for row in level_evidence(channels, limits)), default=0)

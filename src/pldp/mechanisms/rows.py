@@ -21,6 +21,8 @@ BIT_OF_BYTE: Final[FloatArray] = (np.arange(256)[:, None] >> np.arange(8) & 1).a
 """Row b: the eight bits of byte b, lowest first."""
 
 _ROWS_AT_ONCE: Final = 1 << 14
+_FEW_ROWS: Final = 64  # no more are counted bit by bit: an addition takes some microseconds however short arrays are
+_BLOCK_BYTES: Final = 1 << 20  # of rows that are added at a time: they stay in the processor's cache
 
 
 def _ones_by_table(words: npt.NDArray[Any]) -> ByteArray:
@@ -39,6 +41,44 @@ popcount: Final[Callable[[npt.NDArray[Any]], ByteArray]] = (
 """How many bits of each word are 1."""
 
 
+def words_of(rows: ByteArray) -> npt.NDArray[Any]:
+    """Return rows as little-endian words, the widest of 1, 2, 4 or 8 bytes that they can be cut into."""
+    return np.ascontiguousarray(rows).view(f"<u{min(8, rows.shape[1] & -rows.shape[1])}")
+
+
+def ones_of(rows: ByteArray) -> IntArray:
+    """Return how many bits of each row are 1."""
+    total = np.zeros(len(rows), np.int64)
+    for column in popcount(words_of(rows)).T:  # few long columns: a sum along short rows takes ten times as long
+        total += column
+    return total
+
+
+def _count_bits(rows: ByteArray) -> IntArray:
+    """Return how often each bit is 1: sums count once, carries twice, their carries four times.
+
+    Klarqvist, Muła, Lemire, "Efficient Computation of Positional Population Counts Using SIMD Instructions".
+    """
+    ones, weight = np.zeros(8 * rows.shape[1], np.int64), 1
+    while len(rows):
+        sums, rows = _add_rows(rows)
+        ones += weight * np.unpackbits(sums, axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+        weight *= 2
+    return ones
+
+
+def _add_rows(rows: ByteArray) -> tuple[ByteArray, ByteArray]:
+    """Return few rows of sums, and all carries: bits a, b, c give the sum a ⊕ b ⊕ c and the carry ab ∨ (a ⊕ b)c."""
+    carries = [rows[:0]]
+    while len(rows) > _FEW_ROWS:
+        third = len(rows) // 3
+        first, second, last = rows[: 3 * third].reshape(3, third, -1)
+        odd = first ^ second
+        carries.append(first & second | odd & last)
+        rows = np.concatenate([odd ^ last, rows[3 * third :]])
+    return rows, np.concatenate(carries)
+
+
 class BitRows:
     """Rows with one bit per value."""
 
@@ -50,16 +90,14 @@ class BitRows:
         spare = -self.form.length % 8
         fine = rows[:, -1] < 1 << (8 - spare) if spare else np.ones(len(rows), bool)
         if self.form.ones is not None:
-            fine = fine & (popcount(rows).sum(axis=1, dtype=np.int64) == self.form.ones)
+            fine = fine & (ones_of(rows) == self.form.ones)
         return np.asarray(fine)
 
     def count(self, rows: ByteArray) -> IntArray:
         """Return how often each value's bit is 1."""
-        ones = np.zeros(8 * self.form.bytes)
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            by_byte = np.ascontiguousarray(rows[start : start + _ROWS_AT_ONCE].T)
-            ones += np.concatenate([np.bincount(column, minlength=256) @ BIT_OF_BYTE for column in by_byte])
-        return np.asarray(np.rint(ones[: self.form.length]), np.int64)
+        step = max(_FEW_ROWS, _BLOCK_BYTES // rows.shape[1])
+        blocks = (rows[start : start + step] for start in range(0, len(rows), step))
+        return sum(map(_count_bits, blocks), np.zeros(8 * rows.shape[1], np.int64))[: self.form.length]
 
     def expanded(self, rows: ByteArray) -> npt.NDArray[np.float32]:
         """Return one number per bit, rows × values."""
@@ -112,7 +150,7 @@ class TieredRows(BitRows):
 
     def admitted(self, rows: ByteArray) -> npt.NDArray[np.bool_]:
         """Tell where a tier has all the ones, and as many as it must."""
-        found = popcount(rows).sum(axis=1, dtype=np.int64)
+        found = ones_of(rows)
         fine = np.zeros(len(rows), bool)
         for mask, ones in self.form.tiers:
             beyond = ~np.frombuffer(self.form.pack(mask), np.uint8)

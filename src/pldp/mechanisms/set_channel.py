@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Domain, too_small
+from pldp.mechanisms.channel import Channel, Domain, Odds, too_small
 from pldp.mechanisms.registry import ANSWER_BYTES, AUTO, REGISTRY, family, names
+from pldp.mechanisms.set_limits import SetLimits
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +66,10 @@ class SetChannel(Channel):
     def item_evidence(self, item: int) -> tuple[Micro, Micro]:
         """Return in micro-ε how far any report speaks for an item's being in the set, and for its not being there."""
         return self.promised(item), self.promised(item)
+
+    def limited_odds(self, other: Channel, limits: SetLimits, *, same_value: bool) -> Odds:  # noqa: ARG002
+        """Return `level_odds` over sets within limits; of most channels no larger sets tell more than small ones."""
+        return self.level_odds(other, same_value=same_value)
 
     @abstractmethod
     def item_variance(self, share: float) -> float:

@@ -16,6 +16,7 @@ References: Balle, Bell, Gascón, Nissim, "The Privacy Blanket of the Shuffle Mo
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -122,6 +123,13 @@ def _mean_positive(gain: FloatArray, mass: FloatArray, crowd: Crowd, window: Win
     return float(np.maximum(found, 0.0) @ positive) + error * float(np.linalg.norm(positive))
 
 
+@lru_cache(maxsize=4)
+def _half_turns(length: int) -> tuple[FloatArray, FloatArray]:
+    """Return sines and cosines of half of all angles: one search asks for the same length again and again."""
+    half = np.arange(length) * (np.pi / length)
+    return np.sin(half), np.cos(half)
+
+
 def transform(
     points: npt.NDArray[np.int64], masses: FloatArray, length: int
 ) -> tuple[npt.NDArray[np.complex128], FloatArray | float]:
@@ -129,11 +137,12 @@ def transform(
     if points.size <= FEW_POINTS:
         place = np.arange(length // 2 + 1, dtype=np.int64)
         found = np.zeros(place.size, np.complex128)
+        sines, cosines = _half_turns(length)
         for point, weight in zip(points, masses, strict=True):
-            half = np.remainder(int(point) * place, length) * (np.pi / length)
-            sine = np.sin(half)
+            half = np.remainder(int(point) * place, length)
+            sine = sines[half]
             found.real -= 2 * weight * sine**2
-            found.imag += 2 * weight * sine * np.cos(half)
+            found.imag += 2 * weight * sine * cosines[half]
         return found, 8 * ROUNDING * np.abs(found)
     wrapped = np.bincount(np.remainder(points, length), masses, minlength=length)
     return np.conj(np.fft.rfft(wrapped)) - masses.sum(), 8 * ROUNDING * math.log2(length)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pldp.survey.model import Survey
     from pldp.survey.question import Question
 
+MOST_SUMS: Final = 4096  #: Different sums of some questions up to which the largest within a total is looked for.
+
 LEVEL_CAP: Final = 3_000_000
 """The most, in micro-ε, that reports to one author may tell about a hidden level: odds of 20 to 1."""
 
@@ -69,6 +71,44 @@ def dearest_price(survey: Survey, *, new_label: bool = True) -> int:
     """Return the same for a person who answers all that they are asked: of some questions those that tell most."""
     asked = largest_pairs([question.pair_evidence for question in survey.questions], survey.ask or 0)
     return int(most_told(add_pairs([*_labels(survey, new_label=new_label), asked])))
+
+
+def dearest_affordable(survey: Survey, *, new_label: bool = True) -> int:
+    """Return the same for the questions that tell most of those that the survey's total allows together.
+
+    It is the total itself where there are too many sums to go through, and 0 where no question is affordable.
+    """
+    sets = affordable_sets(survey, new_label=new_label)
+    if sets is None:
+        return survey.total_micro_epsilon or 0
+    if sets == [survey.questions]:
+        return dearest_price(survey, new_label=new_label)
+    return max((report_price(survey, questions, new_label=new_label) for questions in sets), default=0)
+
+
+def affordable_sets(survey: Survey, *, new_label: bool = True) -> list[tuple[Question, ...]] | None:
+    """Return the questions that the total allows together, of sets that tell the same only one; `None` if too many.
+
+    All questions stand for any that a person is asked, where all of those are affordable.
+    """
+    questions, total = survey.questions, survey.total_micro_epsilon
+    if total is None or dearest_price(survey, new_label=new_label) <= total:
+        return [questions]
+    most = survey.ask or len(questions)
+    nothing = tuple((0,) * len(survey.levels) for _ in survey.levels)
+    # What label and answers tell together decides whether others are affordable beside them, and how many there may be.
+    sets: dict[tuple[int, LevelPairs], tuple[Question, ...]] = {
+        (0, add_pairs([nothing, *_labels(survey, new_label=new_label)])): ()
+    }
+    for question in questions:
+        for (count, pairs), chosen in list(sets.items()):
+            together = add_pairs([pairs, question.pair_evidence])
+            # No answer tells less than nothing: what is not affordable is not so with further answers either.
+            if count < most and most_told(together) <= total:
+                sets[count + 1, together] = (*chosen, question)
+        if len(sets) > MOST_SUMS:
+            return None
+    return [chosen for chosen in sets.values() if chosen]
 
 
 def affordable_reports(survey: Survey, questions: Sequence[Question] = (), cap: int = LEVEL_CAP) -> int | None:

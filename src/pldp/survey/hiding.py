@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -82,14 +82,12 @@ class Hiding(NamedTuple):
         return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
     def choose(
-        self, entry: Entry, candidates: Iterable[tuple[Channel, ...]], variance: Callable[[Channel], float], advice: str
+        self, kind: type[Question], entry: Entry, size: int, candidates: Iterable[tuple[Channel, ...]]
     ) -> tuple[Channel, ...]:
-        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error.
-
-        `variance` is the error by which they are compared, `advice` what would tell less where the cap is too small.
-        """
+        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
+        limits = kind.read_limits(entry, size)
         with naming(entry.key):
-            leaks = {channels: level_leak(channels) for channels in candidates}
+            leaks = {channels: level_leak(channels, limits) for channels in candidates}
         if not leaks:
             rule = "must give reports of one form at every level, or their form shows the level"
             fail(f"hide_level: {entry.key}.mechanism", rule, next(iter(entry.mechanisms().values())))
@@ -105,7 +103,7 @@ class Hiding(NamedTuple):
             known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
             raise SurveyError(
                 f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about "
-                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}{advice}"
+                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}{kind.tells_less(entry)}"
             )
         with naming(entry.key):
             return most_accurate(
@@ -113,7 +111,7 @@ class Hiding(NamedTuple):
                 entry.answer_bytes,
                 alike=ALIKE,
                 rank=lambda channels: leaks[tuple(channels)],
-                variance=variance,
+                variance=kind.planned_variance(entry, size),
             )
 
 

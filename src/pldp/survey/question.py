@@ -23,6 +23,7 @@ from pldp.mechanisms import (
     Domain,
     LevelPairs,
     Micro,
+    SetLimits,
     build,
     family,
     level_evidence,
@@ -159,7 +160,7 @@ class Question(ABC):
         if entry.hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
             candidates = cls.hidden_candidates(entry, next(iter(mechanisms.values())), size, budgets)
             if candidates is not None:
-                return entry.hiding.choose(entry, candidates, cls.planned_variance(entry, size), cls.tells_less(entry))
+                return entry.hiding.choose(cls, entry, size, candidates)
         channels = []
         for level, budget in zip(entry.levels, budgets, strict=True):
             where = f"{entry.key}, level {level.name}"
@@ -186,6 +187,11 @@ class Question(ABC):
     ) -> Iterator[tuple[Channel, ...]] | None:
         """Yield channels of one form, one per level, among which `hide_level` chooses; `None`: as where levels show."""
         return None
+
+    @classmethod
+    def read_limits(cls, entry: Entry, size: int) -> SetLimits:  # noqa: ARG003 - sets have some
+        """Return which sets may be answered, where answers are sets."""
+        return SetLimits()
 
     @classmethod
     def planned_variance(cls, entry: Entry, size: int) -> Callable[[Channel], float]:  # noqa: ARG003 - others differ
@@ -324,8 +330,16 @@ class Question(ABC):
         """Return the same as a number, for a level by its place or its name."""
         return self.charge(self.level_index[level] if isinstance(level, str) else level) / MICRO
 
-    def largest_difference(self, parts: Sequence[Micro]) -> Micro:
-        """Return the most that two answers differ by in parts of the answer; here there is one part, or one applies."""
+    @property
+    def set_limits(self) -> SetLimits:
+        """Which sets may be answered, where answers are sets."""
+        return SetLimits()
+
+    def largest_difference(self, parts: Sequence[Micro], absent: Sequence[Micro] = ()) -> Micro:  # noqa: ARG002
+        """Return the most that two answers differ by in parts of the answer; here there is one part, or one applies.
+
+        `absent` has of each part what its absence tells, where that is another number.
+        """
         return max((part for part in parts if part < math.inf), default=0)
 
     def price(self, channel: Channel) -> int:
@@ -343,14 +357,14 @@ class Question(ABC):
     @cached_property
     def level_evidence(self) -> LevelPairs:
         """What an output tells for each level against each other one; see `pldp.mechanisms.leak`."""
-        return level_evidence(self.channels)
+        return level_evidence(self.channels, self.set_limits)
 
     @cached_property
     def pair_evidence(self) -> LevelPairs:
         """What it tells for each pair of answer and level; at one level, that is the ε of an answer."""
         return tuple(
             tuple(self.charge(one) if one == two else micro for two, micro in enumerate(row))
-            for one, row in enumerate(pair_evidence(self.channels))
+            for one, row in enumerate(pair_evidence(self.channels, self.set_limits))
         )
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pldp.mechanisms import Micro, epsilon_text
-from pldp.survey.hidden_prices import LEVEL_CAP, affordable_reports, dearest_price, report_price
+from pldp.survey.hidden_prices import LEVEL_CAP, MOST_SUMS, affordable_reports, dearest_affordable, report_price
 from pldp.survey.question import Question
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ Asked = tuple[Question, int]
 
 LIFETIME_CAP: Final = 20_000_000
 """The most that a person spends on one collector unless they say otherwise, in micro-ε."""
-
-
-MOST_SUMS: Final = 4096  #: Different costs of some questions up to which the largest within a total is looked for.
 
 
 class Price(NamedTuple):
@@ -73,13 +70,15 @@ def dearest_report(survey: "Survey") -> int:
     4000000
     """
     if survey.level_channel is not None:
-        cost = dearest_price(survey)
-    else:
-        answers = sorted(
-            max(charge(survey.repeat, each, level, earlier) for level in range(len(each.levels)) for earlier in (0, 1))
-            for each in survey.questions
-        )
-        cost = sum(answers[-(survey.ask or len(answers)) :])
+        # A later report without a new label may leave room for another answer. Where nobody can answer anything, a
+        # collector charges the total for what it gets nevertheless.
+        cost = max(dearest_affordable(survey, new_label=new_label) for new_label in (True, False))
+        return cost or survey.total_micro_epsilon or 0
+    answers = sorted(
+        max(charge(survey.repeat, each, level, earlier) for level in range(len(each.levels)) for earlier in (0, 1))
+        for each in survey.questions
+    )
+    cost = sum(answers[-(survey.ask or len(answers)) :])
     return cost if survey.total_micro_epsilon is None else min(cost, survey.total_micro_epsilon)
 
 
@@ -95,8 +94,7 @@ def report_epsilon(survey: "Survey", level: str) -> int:
     """
     total = survey.total_micro_epsilon
     if survey.level_channel is not None:
-        price = dearest_price(survey)
-        return price if total is None else min(price, total)
+        return dearest_affordable(survey)
     places = ((each, survey.level_for(each, level)) for each in survey.questions)
     charges = [charge(survey.repeat, each, place, 0) for each, place in places if place is not None]
     dearest = sum(sorted(charges)[-(survey.ask or 0) :])

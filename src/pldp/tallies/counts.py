@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
-from pldp.mechanisms.arrays import ByteArray, IntArray, rows_of
+from pldp.mechanisms.arrays import ByteArray, IntArray, rows_of, words_of
 from pldp.records import Record
 
 LARGEST_TABLE: Final = 2**27  # outputs that are counted one by one, at most
+_SHORT: Final = 2  # bytes of rows that are counted like integers, by a table of 65,536
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,6 +114,8 @@ class BitCounts(Additive):
     def of_rows(cls, rows: ByteArray, form: Bits | int, *, patterns: bool, counts: IntArray | None = None) -> BitCounts:
         """Count packed rows (reports × bytes) of a form, or of so many bits; each came once, or as `counts` says."""
         reader = rows_of(Bits(form) if isinstance(form, int) else form)
+        if counts is None and rows.shape[1] <= _SHORT:
+            rows, counts = _distinct(rows, None)
         if counts is None or (counts == 1).all():
             reports, counted = len(rows), reader.count(rows)
         else:
@@ -120,7 +123,7 @@ class BitCounts(Additive):
             counted = np.rint(reader.totals(counts.astype(np.float64), np.ascontiguousarray(rows.T))).astype(np.int64)
         if not patterns:
             return cls(reports, counted)
-        return cls(reports, counted, *_distinct(rows, np.ones(len(rows), np.int64) if counts is None else counts))
+        return cls(reports, counted, *_distinct(rows, counts))
 
     def rows(self) -> ByteArray:
         """Return one packed row per report, in no particular order."""
@@ -164,16 +167,17 @@ def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
     return OutputCounts(np.zeros(form.count, np.int64))
 
 
-def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
+def _distinct(rows: ByteArray, counts: IntArray | None) -> tuple[ByteArray, IntArray]:
     """Return the distinct rows in one fixed order with their summed counts, so that equal tallies are equal arrays."""
+    if len(rows) and rows.shape[1] <= _SHORT:
+        numbers = words_of(rows)[:, 0]  # in lexsort's order
+        each = np.bincount(numbers)
+        found = np.flatnonzero(each)
+        summed = each if counts is None else np.bincount(numbers, weights=counts).astype(np.int64)
+        return found.astype(numbers.dtype)[:, None].view(np.uint8), summed[found]
+    counts = np.ones(len(rows), np.int64) if counts is None else counts
     if len(rows) == 0:
         return rows, counts
-    if rows.shape[1] <= 2:
-        # lexsort's order, that of little-endian integers
-        numbers = rows.astype(np.int64) @ (256 ** np.arange(rows.shape[1]))
-        weighed = np.bincount(numbers, weights=counts, minlength=256 ** rows.shape[1])
-        found = np.flatnonzero(np.bincount(numbers, minlength=len(weighed)))
-        return found.astype("<u2")[:, None].view(np.uint8)[:, : rows.shape[1]].copy(), weighed[found].astype(np.int64)
     padded = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
     padded[:, : rows.shape[1]] = rows
     order = np.lexsort(padded.view("<u8").T)

@@ -158,10 +158,8 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
                 rows &= columns.chose(level)
             outputs = [columns.outputs(channel, rows) for columns, channel in zip(sides, channels, strict=True)]
             together[cell] = TableCounts.of_outputs(channels, outputs)
-    tallied = np.bincount(reasons, minlength=256)
-    rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
     two_labels = 0 if survey.level_channel is None else _count_two_labels(read, accepted)
-    return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together, two_labels)
+    return Tally(survey, counts, int(accepted.sum()), _count_rejections(reasons), together, two_labels)
 
 
 def _count_two_labels(read: Sequence[_QuestionColumns], accepted: npt.NDArray[np.bool_]) -> int:
@@ -190,8 +188,12 @@ def read_answers(survey: Survey, batch: pa.RecordBatch) -> tuple[dict[str, Batch
         level = np.where(accepted, columns.level, np.int16(-1))
         integers = {} if columns.output is None else {0: columns.output}
         found[columns.question.name] = BatchAnswers(level, {**integers, **columns.rows})
-    tallied = np.bincount(reasons, minlength=256)
-    return found, {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
+    return found, _count_rejections(reasons)
+
+
+def _count_rejections(reasons: npt.NDArray[np.uint8]) -> dict[Rejection, int]:
+    tallied = np.bincount(reasons[reasons != _ACCEPTED], minlength=len(_REASONS))
+    return {reason: int(count) for reason, count in zip(_REASONS, tallied, strict=True) if count}
 
 
 def accepted_rows(survey: Survey, batch: pa.RecordBatch, question: str) -> dict[str, ByteArray]:
@@ -243,6 +245,7 @@ class _QuestionColumns:
         self.level = np.maximum(self.level, np.int16(-1))
         self.output: npt.NDArray[Any] | None = None
         self.rows: dict[int, ByteArray] = {}  # by the bytes that an output takes
+        self.places: dict[int, npt.NDArray[np.intp]] = {}  # rows of each level with packed outputs
         self.forms = Forms(question)
         self.reports_integers = np.array(self.forms.limits) > 0
         if self.forms.integers:
@@ -266,21 +269,15 @@ class _QuestionColumns:
         name = f"{self.question.name}.bits"
         column = _column(batch, name)
         _reject(reasons, self._takes(~self.reports_integers) & ~_valid(column), Rejection.WRONG_TYPE)
-        alike: dict[Bits, list[int]] = {}
-        for place, form in self.forms.bits.items():
-            alike.setdefault(form, []).append(place)
         right_length = {}
         for length in self.forms.lengths:
             self.rows[length], right_length[length] = _packed_rows(column, name, length)
-        for form, places in alike.items():
-            wanted = self._takes(np.isin(np.arange(len(self.forms.limits)), places))
-            _reject(reasons, wanted & ~right_length[form.bytes], Rejection.WRONG_LENGTH)
-            rows = self.rows[form.bytes]
-            if wanted.all():
-                _reject(reasons, ~rows_of(form).admitted(rows), Rejection.OUT_OF_RANGE)
-            else:
-                wanted[wanted] = ~rows_of(form).admitted(rows[wanted])
-                _reject(reasons, wanted, Rejection.OUT_OF_RANGE)
+        for index, form in self.forms.bits.items():
+            chosen = self.level == index
+            self.places[index] = places = np.flatnonzero(chosen)
+            _reject(reasons, chosen & ~right_length[form.bytes], Rejection.WRONG_LENGTH)
+            chosen[places] = ~rows_of(form).admitted(self.rows[form.bytes].take(places, axis=0))
+            _reject(reasons, chosen, Rejection.OUT_OF_RANGE)
 
     def chose(self, level: str) -> npt.NDArray[np.bool_]:
         return np.asarray(self.level == self.question.level_index[level])
@@ -288,17 +285,18 @@ class _QuestionColumns:
     def outputs(self, channel: Channel, rows: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
         """Return the outputs of some rows that used this channel."""
         column = self.rows[channel.form.bytes] if isinstance(channel.form, Bits) else self.output
-        return np.zeros(0, np.uint8) if column is None else column[rows]
+        return np.zeros(0, np.uint8) if column is None else column.take(np.flatnonzero(rows), axis=0)
 
     def count(self, accepted: npt.NDArray[np.bool_], *, patterns: bool) -> dict[Cell, Counts]:
-        level = self.level if accepted.all() else np.where(accepted, self.level, -1)
-        table = self._integer_table(level)
+        every = accepted.all()
+        table = self._integer_table(self.level if every else np.where(accepted, self.level, -1))
         counts: dict[Cell, Counts] = {}
         for index, (named, channel) in enumerate(zip(self.question.levels, self.question.channels, strict=True)):
             cell = (self.question.name, named.name)
             if isinstance(channel.form, Bits):
-                rows, whole = self.outputs(channel, level == index), patterns or channel.keeps_rows
-                counts[cell] = BitCounts.of_rows(rows, channel.form, patterns=whole)
+                places = self.places[index] if every else self.places[index][accepted[self.places[index]]]
+                rows = self.rows[channel.form.bytes].take(places, axis=0)
+                counts[cell] = BitCounts.of_rows(rows, channel.form, patterns=patterns or channel.keeps_rows)
             elif table is not None:
                 counts[cell] = OutputCounts(table[index, : channel.form.count])
         return counts
@@ -354,7 +352,7 @@ def _codes(batch: pa.RecordBatch, name: str, known: list[str]) -> npt.NDArray[np
     indices = column.indices
     if indices.null_count:
         indices = indices.fill_null(len(words)) if len(words) <= 127 else indices.cast(pa.int32()).fill_null(len(words))
-    return np.asarray(translate[np.asarray(indices)])
+    return np.asarray(translate.take(np.asarray(indices)))
 
 
 def _packed_rows(column: pa.Array, name: str, length: int) -> tuple[ByteArray, npt.NDArray[np.bool_]]:

@@ -23,17 +23,16 @@ export const read = (file, key) => {
 	};
 	const limit = "at_most" in file ? `at most ${atMost} ` : "";
 	const lonely = exclusive.length ? `, none beside an exclusive one (${exclusive.join(", ")}),` : "";
-	return { ...labels, atMost, exclusive, rule: `a list of ${limit}different labels${lonely} among the ${labels.size}`, encode };
+	return { ...labels, atMost, exclusive, limits: { atMost, alone }, rule: `a list of ${limit}different labels${lonely} among the ${labels.size}`, encode };
 };
 
 /** Bits of items have a budget each. */
 export const fits = ({ byItem, largestSet }, { atMost }) => byItem && largestSet >= atMost;
 
 /** The most that the labels in which two sets differ have together; sets are compared that agree in unprotected ones. */
-export const chargeOf = (bounds, { values = [], atMost = Infinity, exclusive = [] } = {}) => {
-	const isAlone = (place) => exclusive.includes(values[place]);
-	const largest = (alone, count) =>
-		sum(bounds.filter((micro, place) => micro < Infinity && isAlone(place) === alone).sort((a, b) => b - a).slice(0, count));
+export const chargeOf = (bounds, { limits: { atMost, alone } = { atMost: Infinity, alone: new Set() } } = {}) => {
+	const largest = (isAlone, count) =>
+		sum(bounds.filter((micro, place) => micro < Infinity && alone.has(place) === isAlone).sort((a, b) => b - a).slice(0, count));
 	return Math.max(largest(false, 2 * atMost), largest(true, 1) + largest(false, atMost), largest(true, 2));
 };
 

@@ -1,10 +1,11 @@
 /** Any number of labels, with a budget for being ticked and one for not being ticked. */
 import { epsilonIn, odds } from "../explain.js";
-import { chargeOf, fits as fitsSet, read, takes, tickedOf } from "./choices.js";
+import { fits as fitsSet, read, takes, tickedOf } from "./choices.js";
 import { firstLines } from "./lists.js";
+import { largestDifference } from "../limits.js";
 import { check, microOf, table } from "../reading.js";
 
-export { chargeOf, read, takes };
+export { read, takes };
 
 export const [keys, options] = [["values", "sides"], ["at_most", "exclusive", "option_order"]];
 
@@ -21,6 +22,12 @@ const pairsOf = ({ sides, levels, values }, level, micro, key) => {
 
 /** The budget of a label is the larger one. */
 export const boundsOf = (...file) => pairsOf(...file).map((pair) => Math.max(...pair));
+
+/** Of a label that is ticked in one set and not in the other, the side that is told. */
+export const chargeOf = (_, { limits }, ...file) => {
+	const pairs = pairsOf(...file);
+	return largestDifference(...[0, 1].map((side) => pairs.map((pair) => pair[side])), limits);
+};
 
 /** They are not tracked. */
 export const fits = (channel, shown, micro, stages, { file, level, where }) =>

@@ -10,26 +10,10 @@ export const item_set = (sure, size, kept, raised) => {
 		const ticked = set.toString(2).padStart(Number(size), "0");
 		return drawBits(ticked.length, noise, (place) => Number([raised, kept][ticked.at(-1 - place)][place]));
 	};
-	/** Every bit, of a present item or an absent one, speaks as much as it can; items alike are counted. */
-	const levelOdds = (other, same) => {
-		const found = new Map();
-		kept.forEach((_, place) => {
-			const [own, others] = [kept, other.kept].map((weights, side) => [weights[place], [raised, other.raised][side][place]]);
-			// A bit that both leave as it is has no protection: sets are compared that agree in it.
-			const isOpen = [own, others].every(([one, zero]) => one === total && !zero);
-			const pairs = own.flatMap((one, mine) => others.flatMap((two, theirs) => ((same || isOpen) && mine !== theirs ? [] : [[one, two]])));
-			const bit = pairs.flatMap(([one, two]) => [[one, two, 1n], [total - one, total - two, 1n]]);
-			const [more, less] = largest(...bit.filter(([weight]) => weight));
-			const key = `${more}/${less}`;
-			found.set(key, [more, less, 1n + (found.get(key)?.[2] ?? 0n)]);
-		});
-		return [...found.values()];
-	};
 	return {
 		...bits(size, 0, bitsOf),
 		kept,
 		raised,
-		levelOdds,
 		byItem: true,
 		largestSet: Number(size),
 		preface: null,

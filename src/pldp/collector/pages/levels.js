@@ -22,6 +22,7 @@ export const openBudget = async (device, room, newLabel) => {
 		room,
 		cost: (answers) => priced(answers).cost,
 		level: (answers) => priced(answers).level,
+		known: (answers) => JSON.stringify(priced(answers)),
 		allows: (answers) => {
 			const { cost, level } = priced(answers);
 			return cost <= room && (!level || level.after <= level.cap);
@@ -54,15 +55,16 @@ const MOST_SUMS = 4096;
 /** ε of the dearest report that there is room for: what it tells is what it costs. */
 export const dearest = (answers, budget) => {
 	const whole = budget.cost(answers);
-	if (whole <= budget.room || budget.level(answers)) return Math.min(whole, budget.room);
+	if (budget.allows(answers)) return whole;
 	const required = answers.filter(({ question }) => question.required);
-	let sums = new Set([budget.cost(required)]);
+	// Answers that cost the same, also together with any others, are gone through once.
+	const sets = new Map([["", required]]);
 	for (const answer of answers.filter((each) => !required.includes(each))) {
-		const price = budget.cost([answer]);
-		sums = new Set([...sums, ...[...sums].map((cost) => cost + price).filter((cost) => cost <= budget.room)]);
-		if (sums.size > MOST_SUMS) return budget.room;
+		const more = [...sets.values()].map((some) => [...some, answer]).filter(budget.allows);
+		for (const some of more) sets.set(budget.known(some), some);
+		if (sets.size > MOST_SUMS) return Math.min(whole, budget.room);
 	}
-	return Math.max(...sums);
+	return Math.max(...[...sets.values()].map(budget.cost));
 };
 
 /** What answering everything costs over time, by the survey's rule for repeats. */

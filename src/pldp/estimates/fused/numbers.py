@@ -7,12 +7,17 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from pldp.errors import EstimateError
-from pldp.estimates.fused.circumstances import join_note, require_method
-from pldp.estimates.fused.subsets import Subsets
-from pldp.estimates.kinds.number import METHODS as WORDS
-from pldp.estimates.kinds.number import MeanResult, NumberResult, pool_by_size, with_curve
-from pldp.estimates.notes import (
+from pldp.estimates.fused.services import Subsets, join_note, require_method
+from pldp.estimates.kinds.number import MeanResult, NumberResult, with_curve
+from pldp.estimates.likelihood.density import density
+from pldp.estimates.likelihood.profile import Profile
+from pldp.estimates.linear.pooling import decode
+from pldp.estimates.numbers.evidence import source_evidence
+from pldp.estimates.numbers.means import Mean, MeanMethod, mean
+from pldp.estimates.numbers.reports import METHODS as WORDS
+from pldp.estimates.numbers.reports import pool_by_size
+from pldp.estimates.results.facts import GroupReports
+from pldp.estimates.results.notes import (
     CURVE_ASSUMES,
     CURVE_POOLS_SUBSETS,
     HIDDEN_MEAN,
@@ -20,12 +25,7 @@ from pldp.estimates.notes import (
     ONE_REPORT_EACH,
     subsets_disagree,
 )
-from pldp.estimates.numbers.density import density
-from pldp.estimates.numbers.means import Mean, MeanMethod, mean
-from pldp.estimates.numbers.profile import Profile
-from pldp.estimates.numbers.sources import source_numbers
-from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports
+from pldp.estimates.results.options import Options
 from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import ABSENT, Fused
@@ -34,7 +34,6 @@ PAPER_NAMES: Final = {"ua": "average", "uwa": "posterior", "ule": "fitted"}
 """Methods by their names in the paper on several services."""
 
 METHODS: Final = (*WORDS, *PAPER_NAMES)
-OPTIONS: Final = (*SHARED, "method")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -58,16 +57,10 @@ def fused_number(fused: Fused, options: Options) -> FusedMean | FusedNumber:
     require_method(options.method, METHODS)
     name = options.method or "weights"
     method = cast("MeanMethod", PAPER_NAMES.get(name, name))
-    hidden = [source.owner for source in fused.sources if source.hidden is not None]
-    if hidden and method not in {"weights", "average"}:
-        raise EstimateError(
-            f"method must be weights or average (ua): service {hidden[0]!r} hides levels, and a curve from several "
-            "services needs levels that show"
-        )
-    counted = replace(fused, mean_only=True) if hidden else fused
-    found = mean(counted, method=method, target=options.target, pool=options.pool)
+    hidden = any(source.hidden is not None for source in fused.sources)
+    found = mean(fused, method=method, target=options.target, pool=options.pool)
     shared = _of_mean(fused, found, options.pool)
-    if counted.mean_only:
+    if fused.mean_only or hidden:
         if found.by_size is not None:
             shared["assumption_free"] = FusedMean(**_of_mean(fused, found.by_size, "size"))
         why = HIDDEN_MEAN if hidden else MEAN_ONLY
@@ -85,8 +78,8 @@ def fused_number(fused: Fused, options: Options) -> FusedMean | FusedNumber:
         apart = _of_mean(fused, found.by_size, "size")
         apart["homogeneity"] = tested
         curve, profile = pool_by_size(single, fitted), Profile(single, apart=True)
-        shared["assumption_free"] = with_curve(apart, curve, profile, FusedNumber)
-    return cast("FusedNumber", with_curve(shared, fitted, Profile(single), FusedNumber))
+        shared["assumption_free"] = with_curve(apart, curve, profile, options, FusedNumber)
+    return cast("FusedNumber", with_curve(shared, fitted, Profile(single), options, FusedNumber))
 
 
 def one_report_each(fused: Fused) -> Fused:
@@ -141,7 +134,8 @@ def _moves(fused: Fused, found: Mean, weights: FloatArray, pool: str) -> float:
     A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
     where subsets are pooled by precision, for more where there is less noise.
     """
-    reach = np.array([np.ptp(source_numbers(fused, place)) for place in range(len(fused.sources))])
+    alone = [decode(source_evidence(fused, place).evidence, "size") for place in range(len(fused.sources))]
+    reach = np.array([np.ptp(each.counted) for each in alone])
     subsets = Subsets.of(fused)
     within = subsets.given * weights / (subsets.given @ weights)[:, None]
     person = np.full(len(within), 1 / fused.people)

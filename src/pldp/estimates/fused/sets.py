@@ -10,25 +10,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pldp.estimates import notes
-from pldp.estimates.consistency import norm_sub
-from pldp.estimates.fused.circumstances import join_note, require_method
-from pldp.estimates.fused.hidden_items import Common, FusedLabels
-from pldp.estimates.fused.item_groups import FusedFree, FusedGroups
-from pldp.estimates.fused.sources import hidden_cells, level_mix_of
-from pldp.estimates.fused.subsets import Subsets
+from pldp.estimates.fused.items import FusedItems
+from pldp.estimates.fused.services import Shared, Subsets, hidden_cells, join_note, level_mix_of, require_method
 from pldp.estimates.kinds.choices import Sets, make_sets
-from pldp.estimates.options import SHARED, Options, Target, check_pooling
-from pldp.estimates.result import GroupReports, LevelShare
-from pldp.estimates.sets.groups import ItemGroup, ItemGroups
-from pldp.estimates.sets.hidden import FreeGroups, HiddenBaskets, HiddenGroups
-from pldp.estimates.sets.supports import HOPELESS
+from pldp.estimates.kinds.item_sets import ItemReports
+from pldp.estimates.kinds.item_supports import HOPELESS
+from pldp.estimates.results import notes
+from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import GroupReports, LevelShare
+from pldp.estimates.results.options import Options, Pool, check_pooling
 from pldp.mechanisms import MICRO, Bits
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Columns, Fused, Source, columns_of
 
 METHODS: Final = ("unbiased",)
-OPTIONS: Final = (*SHARED, "method", "min_support", "largest")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -45,37 +40,27 @@ def fused_sets(fused: Fused, options: Options) -> FusedSets:
     require_method(options.method, METHODS)
     if any(source.hidden is not None for source in fused.sources):
         return _hidden(fused, options)
-    together, names = _groups(fused, options)
-    several = options.pool == "precision" and len(together.people) > 1
-    weights = together.weights(np.arange(fused.size)[:, None])
+    reports, names = _subset_parts(fused, options.pool, options)
+    several = options.pool == "precision" and len(reports.people) > 1
+    weights = reports.item_weights
     return _sets(
         fused,
-        together,
+        reports,
         options,
         assumption_free=fused_sets(fused, replace(options, pool="size")) if several else None,
         method=f"unbiased, people of each subset of services pooled by {options.pool}",
+        weights=weights,
         groups=_group_reports(fused, names, weights.mean(axis=1)),
-        assumptions=(notes.SAME_SUBSETS if several else notes.ANY_SUBSET,),
     )
 
 
-def _sets(fused: Fused, together: ItemGroups, options: Options, **about: Any) -> FusedSets:
-    """Return supports and frequent sets of reports that were put together, with what only the caller knows."""
+def _sets(fused: Fused, reports: FusedItems, options: Options, **about: Any) -> FusedSets:
+    """Return supports and frequent sets, with what only the caller knows."""
     asked = replace(fused.asked, values=fused.asked.values or tuple(map(str, range(fused.size))))
-    assumed = about.pop("assumptions")
-    made = make_sets(
-        FusedSets,
-        asked,
-        together,
-        options,
-        reports=fused.people,
-        weights=together.weights(np.arange(fused.size)[:, None]),
-        assumptions=notes.assume(options.target, *assumed, notes.NORMAL),
-        **about,
-    )
-    of_levels = notes.levels_disagree(made.homogeneity, together.pool)  # which is said of subsets in its place
+    made = make_sets(FusedSets, asked, reports, options, **about)
+    of_levels = notes.levels_disagree(made.homogeneity, reports.pool)  # which is said of subsets in its place
     told = (note for note in made.notes if note not in of_levels)
-    of_subsets = notes.subsets_disagree(made.homogeneity, together.pool)
+    of_subsets = notes.subsets_disagree(made.homogeneity, reports.pool)
     return replace(made, notes=(*of_subsets, *told, join_note(fused)))
 
 
@@ -110,107 +95,97 @@ def _cell_counts(fused: Fused, place: int) -> FloatArray:
     return np.asarray(np.bincount(fused.cells[here, place], weights=weights, minlength=count), np.float64)
 
 
-def _groups(fused: Fused, options: Options) -> tuple[FusedGroups, list[str]]:
-    """Return the groups of services that show levels, and the source of each."""
-    subsets = Subsets.of(fused)
-    columns, groups, names, subset = [], [], [], []
+def _subset_parts(fused: Fused, pool: Pool, options: Options) -> tuple[FusedItems, list[str]]:
+    """Return people of every subset and source, with no assumption about hidden levels, and the sources' names."""
+    subsets, places = Subsets.of(fused), []
+    parts: list[ItemReports] = []
     for number, source in enumerate(fused.sources):
         counts = subsets.counts(fused, number)
-        for place in np.flatnonzero(subsets.given[:, number]).tolist():
-            columns.append(_columns(source, counts[place]))
-            groups.append(ItemGroup(source.channel, columns[-1].reports))
-            names.append(source.name)
-            subset.append(place)
-    about: dict[str, Any] = {"subset": np.array(subset, np.intp), "people": subsets.people}
-    return FusedGroups.together(tuple(groups), tuple(columns), options.pool, options.target, **about), names
+        for subset in np.flatnonzero(subsets.given[:, number]).tolist():
+            part = _part(source, counts[subset], fused.size)
+            parts.append(part if source.hidden is None else part.free())
+            places.append((subset, source.name))
+    of_part = np.array([own for own, _ in places], np.intp)
+    shared = tuple(
+        Shared(one, two, float(subsets.people[of_part[one]]), _any_levels(parts[one], parts[two]))
+        for one, two in combinations(range(len(parts)), 2)
+        if of_part[one] == of_part[two]
+    )
+    hidden = any(source.hidden is not None for source in fused.sources)
+    several = pool == "precision" and len(subsets.people) > 1
+    about = (notes.SAME_SUBSETS if several else notes.ANY_SUBSET, *((notes.FREE_CHOICE,) if hidden else ()))
+    people = {"subset": of_part, "people": subsets.people, "shared": shared, "target": options.target}
+    return FusedItems.of(parts, pool, about_levels=about, **people), [name for _, name in places]
+
+
+def _any_levels(one: ItemReports, two: ItemReports) -> FloatArray:
+    """Return a law of levels where it does not matter: supports that assume nothing add the same at every level."""
+    return np.full((len(one.forms), len(two.forms)), 1 / (len(one.forms) * len(two.forms)))
+
+
+def _service_parts(fused: Fused, options: Options, free: FusedItems) -> FusedItems:
+    """Return all reports of every service, whose hidden levels are taken not to depend on what people have."""
+    parts = [_part(source, _cell_counts(fused, place), fused.size) for place, source in enumerate(fused.sources)]
+    tested = all(part.homogeneity is not None for part in parts if part.mix is not None)
+    about = (
+        *((notes.SAME_SUBSETS,) if len(free.people) > 1 else ()),
+        notes.TESTED_MIX if tested else notes.UNTESTED_MIX,
+    )
+    people = {"subset": np.zeros(len(parts), np.intp), "people": np.array([fused.people]), "target": options.target}
+    return FusedItems.of(parts, "precision", about_levels=about, tested=free, shared=_common(fused), **people)
+
+
+def _part(source: Source, counts: FloatArray, size: int) -> ItemReports:
+    """Return reports of a source, given how often each of its cells came."""
+    if source.hidden is None:
+        return ItemReports.of_groups([(source.channel, _columns(source, counts))], size, "precision", "population")
+    hidden, labels, _ = hidden_cells(source)
+    every = [_columns(source, counts * (labels == label)) for label in range(len(hidden.channels))]
+    mix = level_mix_of(hidden, labels, counts)
+    return ItemReports.of_labels(hidden.channels, mix, every, hidden.names, size, "population")
 
 
 def _hidden(fused: Fused, options: Options) -> FusedSets:
     """Return the same where services hide levels, and beside it what holds whatever levels depend on."""
-    free, names = _free_groups(fused, options)
-    singles = np.arange(fused.size)[:, None]
-    worst = float(free.expected_error(singles).max())
+    free, names = _subset_parts(fused, "size", options)
+    worst = float(free.expected_error(np.arange(fused.size)[:, None]).max())
     beside = None
     if options.pool == "size" or worst <= HOPELESS:
+        weights = free.item_weights
         beside = _sets(
             fused,
             free,
             replace(options, pool="size"),
             method="unbiased, people of each subset of services pooled by size, hidden levels free to depend on items",
-            groups=_group_reports(fused, names, free.block_weights(singles).mean(axis=1)),
+            weights=weights,
+            groups=_group_reports(fused, names, weights.mean(axis=1)),
             levels=_levels(fused),
-            assumptions=(notes.ANY_SUBSET, notes.FREE_CHOICE),
         )
     if beside is not None and options.pool == "size":
         return beside
-    together, names = _labels(fused, options, free)
-    tested = all(each is not None for each in together.dependence)
-    several = len(free.people) > 1
-    hiding = [source.name for source in fused.sources if source.hidden is not None]
-    pairs = tuple(zip(hiding, together.dependence, strict=True))
+    reports = _service_parts(fused, options, free)
+    weights = reports.item_weights
+    hiding = [(s.name, part.homogeneity) for s, part in zip(fused.sources, reports.parts, strict=True) if s.hidden]
+    says_little = any(notes.LABELS_SAY_LITTLE in part.notes for part in reports.parts)
     return _sets(
         fused,
-        together,
+        reports,
         options,
         assumption_free=beside,
         method="approximately unbiased, hidden levels, services and labels pooled by precision",
-        groups=_group_reports(fused, names, together.weights(singles).mean(axis=1)),
+        weights=weights,
+        groups=_group_reports(fused, [source.name for source in fused.sources], weights.mean(axis=1)),
         levels=_levels(fused),
-        assumptions=(
-            *((notes.SAME_SUBSETS,) if several else ()),
-            notes.TESTED_MIX if tested else notes.UNTESTED_MIX,
-        ),
         notes=(
-            *together.notes(),
-            *(note for name, test in pairs for note in notes.levels_disagree(test, "precision", name)),
-            *dict.fromkeys(note for _, test in pairs for note in notes.weak_test(test)),
+            *((notes.LABELS_SAY_LITTLE,) if says_little else ()),
+            *(note for name, test in hiding for note in notes.levels_disagree(test, "precision", name)),
+            *dict.fromkeys(note for _, test in hiding for note in notes.weak_test(test)),
             *(() if beside else (notes.no_free_shares(worst),)),
         ),
     )
 
 
-def _baskets(source: Source, counts: FloatArray, size: int, target: Target) -> HiddenGroups:
-    """Return reports of a source that hides levels, given how often each of its cells came."""
-    hidden, labels, _ = hidden_cells(source)
-    every = tuple(_columns(source, counts * (labels == label)) for label in range(len(hidden.channels)))
-    mix = level_mix_of(hidden, labels, counts)
-    return HiddenBaskets(hidden.channels, mix, every, hidden.names).together(size, "precision", target)
-
-
-def _free_groups(fused: Fused, options: Options) -> tuple[FusedFree, list[str]]:
-    """Return people of every subset and source as they count whatever levels depend on, and the source of each."""
-    subsets = Subsets.of(fused)
-    blocks: list[ItemGroups] = []
-    names, subset = [], []
-    for number, source in enumerate(fused.sources):
-        counts = subsets.counts(fused, number)
-        for place in np.flatnonzero(subsets.given[:, number]).tolist():
-            if source.hidden is None:
-                shown = [(source.channel, _columns(source, counts[place]))]
-                blocks.append(ItemGroups.of(shown, fused.size, "size", options.target))
-            else:
-                blocks.append(FreeGroups.of_labels(_baskets(source, counts[place], fused.size, options.target), None))
-            names.append(source.name)
-            subset.append(place)
-    return FusedFree.of_blocks(blocks, subset, subsets.people, options.target), names
-
-
-def _labels(fused: Fused, options: Options, free: FusedFree) -> tuple[FusedLabels, list[str]]:
-    """Return the reports of every service by label, and the source of each group."""
-    parts: list[ItemGroups] = []
-    names = []
-    for number, source in enumerate(fused.sources):
-        counts = _cell_counts(fused, number)
-        if source.hidden is None:
-            shown = [(source.channel, _columns(source, counts))]
-            parts.append(ItemGroups.of(shown, fused.size, "precision", options.target))
-        else:
-            parts.append(_baskets(source, counts, fused.size, options.target))
-        names += [source.name] * len(parts[-1].groups)
-    return FusedLabels.of_services(parts, _common(fused), fused.people, options.target, free.homogeneity()), names
-
-
-def _common(fused: Fused) -> list[Common]:
+def _common(fused: Fused) -> tuple[Shared, ...]:
     """Return for every two sources how many people gave to both, and which levels they chose."""
     found = []
     for first, second in combinations(range(len(fused.sources)), 2):
@@ -223,8 +198,8 @@ def _common(fused: Fused) -> list[Common]:
         counts = np.bincount(code, weights=people, minlength=len(undo) * len(redo)).reshape(len(undo), len(redo))
         levels = undo @ (counts / people.sum()) @ redo.T
         possible = norm_sub(levels.ravel()).reshape(levels.shape)
-        found.append(Common(first, second, int(people.sum()), possible))
-    return found
+        found.append(Shared(first, second, float(people.sum()), possible))
+    return tuple(found)
 
 
 def _shown_levels(fused: Fused, place: int, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, FloatArray]:

@@ -1,31 +1,57 @@
-"""Shares of the values of a choice of one label from the joined reports of several services."""
+"""Shares of the values of a choice of one label from the joined reports of several services.
+
+People of subset p gave to the same sources. Each source is decoded for itself, so that its shares f_ps are unbiased
+whatever hidden levels depend on; those of one subset are f_p = Σ_s w_ps f_ps with Σ_s w_ps = 1. As the reports of one
+person are independent given the value,
+
+    n_p·Cov(f_p) = Σ_s w_ps² (C_ps − M) + M,     M = diag f − f fᵀ,
+
+C_ps being the covariance of ψ of one report: drawing the person is common to all sources, the noise is not. So w_ps is
+the inverse of the mean noise of source s, and over subsets weights are inverse variances (`precision`, if all subsets
+have the same shares) or sizes, which assumes nothing about who gave where.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import notes
-from pldp.estimates.consistency import norm_sub
-from pldp.estimates.fused.circumstances import join_note, require_method
-from pldp.estimates.fused.likelihood import LARGEST_JOINT, fit_tuples, joint_levels
-from pldp.estimates.fused.pooling import PooledSources, subset_test
-from pldp.estimates.fused.sources import HiddenSource, LabelSource, label_source
-from pldp.estimates.fused.subsets import Subsets
-from pldp.estimates.options import SHARE_METHODS, Options, check_pooling
-from pldp.estimates.result import LevelShare
-from pldp.estimates.shares import pooling
-from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
+from pldp.estimates.fused.services import (
+    Subsets,
+    hidden_cells,
+    join_note,
+    label_reports,
+    level_mix_of,
+    level_shares,
+    require_method,
+)
+from pldp.estimates.kinds.shares import LARGEST_COMPARED, FitFacts, GroupShares, Shares, standard_errors
+from pldp.estimates.likelihood.tuples import LARGEST_JOINT, fit_tuples, joint_levels
+from pldp.estimates.linear.homogeneity import homogeneity_of_groups, shifts, stricter_half, values_to_test
+from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.patterns import label_states
+from pldp.estimates.linear.pooling import Linear, decode
+from pldp.estimates.results import notes
+from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import Homogeneity, LevelShare
+from pldp.estimates.results.options import SHARE_METHODS, Options, Pool, Target, check_pooling
 from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
-from pldp.tallies import Fused
+from pldp.tallies import Fused, Source
 
 METHODS: Final = SHARE_METHODS
-OPTIONS: Final = ("target", "pool", "confidence", "progress", "live", "method")
+
+_NO_NOISE: Final = 1e-9
+"""Mean noise of a source that hides nothing: it then counts as nearly certain, not as certain."""
+
+_OWN_ERRORS: Final = 100
+"""Reports of a subset from which on their own spread is believed."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -37,147 +63,283 @@ class FusedShares(Shares):
 
 
 @dataclass(frozen=True, eq=False)
-class TupleFit(pooling.Fitted):
-    """A fit of shares and hidden levels to joined reports; information is given the mix of levels, `matrix` is not."""
+class _Source:
+    """The reports of a source: of all people, and of each subset of them."""
 
-    matrix: FloatArray | None
+    source: Source
+    everybody: LabelReports
+    by_subset: dict[int, LabelReports]
 
-    def covariance(self) -> FloatArray:
-        """Return that of the information; less that of drawing people, for the respondents."""
-        if self.matrix is None:
-            raise EstimateError(f"a fit of more than {LARGEST_DENSE:,} values has no covariance matrix")
-        if self.target == "population":
-            return self.matrix
-        return self.matrix - pooling.sampling_covariance(self.fit.shares, self.people)
+    @classmethod
+    def of(cls, fused: Fused, place: int, subsets: Subsets) -> _Source:
+        source, counts = fused.sources[place], subsets.counts(fused, place)
+        here = np.flatnonzero(subsets.given[:, place]).tolist()
+        own = {subset: label_reports(source, counts[subset]) for subset in here}
+        return cls(source, label_reports(source, counts.sum(axis=0)), own)
+
+    @property
+    def reports(self) -> int:
+        """Number of reports."""
+        return int(self.everybody.reports.sum())
+
+    def enough(self, people: int) -> bool:
+        """Tell whether so many reports suffice for a normal approximation."""
+        return self.everybody.enough_of(people)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pooled:
+    """Decoded sources, the weight of each within every subset, and the weight of every subset."""
+
+    sources: Sequence[_Source]
+    subsets: Subsets
+    pool: Pool
+    first: FloatArray
+
+    @classmethod
+    def of(cls, fused: Fused, pool: Pool) -> _Pooled:
+        """Take rough shares first: every source on its own, weighted by its precision."""
+        subsets = Subsets.of(fused)
+        sources = [_Source.of(fused, place, subsets) for place in range(len(fused.sources))]
+        alone = [decode(source.everybody.evidence, "size") for source in sources]
+        precision = [1 / max(float(each.variance().mean()), _NO_NOISE / fused.people) for each in alone]
+        rough = np.average([each.estimates for each in alone], axis=0, weights=precision)
+        return cls(sources, subsets, pool, (norm_sub(rough) * fused.people + 1) / (fused.people + fused.size))
+
+    @property
+    def people(self) -> int:
+        """Number of people."""
+        return int(self.subsets.people.sum())
+
+    def _decoded(self, reports: LabelReports) -> Linear:
+        return decode(replace(reports.evidence, likely_states=label_states(reports.forms, self.first)), "size")
+
+    @cached_property
+    def of_sources(self) -> list[Linear]:
+        """All reports of each source."""
+        return [self._decoded(source.everybody) for source in self.sources]
+
+    @cached_property
+    def of_subsets(self) -> dict[tuple[int, int], Linear]:
+        """The reports of each subset and source."""
+        return {
+            (subset, place): self._decoded(reports)
+            for place, source in enumerate(self.sources)
+            for subset, reports in source.by_subset.items()
+        }
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """The mean variance that a report of each source adds to that of drawing the person."""
+        drawn = float((self.first * (1 - self.first)).mean())
+        found = [float(each.variance().mean()) * each.reports - drawn for each in self.of_sources]
+        return np.maximum(found, _NO_NOISE)
+
+    @cached_property
+    def within(self) -> FloatArray:
+        """w: the weight of each source in every subset, subsets × sources."""
+        precision = self.subsets.given / self.noise
+        return np.asarray(precision / precision.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def left(self) -> FloatArray:
+        """The mean noise of one person's combined reports, by subset."""
+        return np.asarray(1 / (self.subsets.given / self.noise).sum(axis=1))
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The weight of every subset; they sum to 1."""
+        drawn = float((self.first * (1 - self.first)).mean())
+        people = self.subsets.people.astype(float)
+        weights = people / (self.left + drawn) if self.pool == "precision" else people
+        return np.asarray(weights / weights.sum())
+
+    @cached_property
+    def subset_shares(self) -> FloatArray:
+        """f_p."""
+        found = np.zeros((len(self.weights), len(self.first)))
+        for (subset, place), own in self.of_subsets.items():
+            found[subset] += self.within[subset, place] * own.estimates
+        return found
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The weighted mean over subsets."""
+        return np.asarray(self.weights @ self.subset_shares)
+
+    def _total(self, of_report: Any, drawn: Any, target: Target) -> FloatArray:
+        """Add up over subsets, given what one report adds beyond nothing, and what drawing a person adds at shares f.
+
+        By size, levels and services may have shares of their own: the spread between subsets is part of drawing people.
+        """
+        pooled, people = norm_sub(self.shares), self.subsets.people
+        total = np.zeros_like(drawn(pooled))
+        for subset, weight in enumerate(self.weights.tolist()):
+            for place in np.flatnonzero(self.subsets.given[subset]).tolist():
+                own = self._believed(subset, place)
+                noise = of_report(own, place) * own.reports - drawn(own.states[:, -1])
+                total += (weight * self.within[subset, place]) ** 2 / people[subset] * noise
+            alone = 1.0 if target == "population" else 0.0
+            if self.pool == "precision":
+                alone = weight - (0.0 if target == "population" else people[subset] / self.people)
+                total += (weight * alone if target == "respondents" else weight**2) / people[subset] * drawn(pooled)
+        if self.pool == "size" and target == "population":
+            total += drawn(pooled) / self.people
+        return np.asarray(total)
+
+    def _believed(self, subset: int, place: int) -> Linear:
+        """Return the reports whose errors count: those of a subset, or of all people where a subset has few."""
+        own = self.of_subsets[subset, place]
+        return own if own.reports >= _OWN_ERRORS else self.of_sources[place]
+
+    def variance(self, target: Target) -> FloatArray:
+        """Return the variance of each share."""
+        found = self._total(lambda own, _: own.variance(), lambda f: f * (1 - f), target)
+        return np.asarray(np.maximum(found, 0.0))
+
+    def covariance(self, target: Target) -> FloatArray:
+        """Return the covariance matrix of the shares."""
+        return self._total(lambda own, place: self.sources[place].everybody.covariance(own), spread, target)
+
+    def subset_covariance(self, subset: int, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        """Return the covariance of one person's combined reports in a subset."""
+        total = spread(self.first)
+        for place in np.flatnonzero(self.subsets.given[subset]).tolist():
+            own = self._believed(subset, place)
+            covariance = self.sources[place].everybody.covariance(own) * own.reports
+            total = total + self.within[subset, place] ** 2 * (covariance - spread(self.first))
+        return np.asarray(total[np.ix_(chosen, chosen)])
+
+    @property
+    def manipulation(self) -> float:
+        """People that one forged report can count as, where it does most harm."""
+        return (
+            max(
+                float(self.weights[subset] / self.subsets.people[subset] * self.within[subset, place])
+                * own.manipulation
+                for (subset, place), own in self.of_subsets.items()
+            )
+            * self.people
+        )
+
+    def homogeneity(self) -> Homogeneity | None:
+        """Test whether people of all subsets have the same shares; subsets with too few people are left out."""
+        people = self.subsets.people
+        tested = [
+            subset
+            for subset, given in enumerate(self.subsets.given)
+            if all(self.sources[place].enough(int(people[subset])) for place in np.flatnonzero(given).tolist())
+        ]
+        if len(tested) < 2:
+            return None
+        chosen = values_to_test(self.shares, np.sqrt(self.variance("population")))
+        covariances = [self.subset_covariance(subset, chosen) / people[subset] for subset in tested]
+        stricter = stricter_half(self.left[tested].tolist(), people[tested].astype(float))
+        possible = (norm_sub(self.shares) * self.people + 1) / (self.people + len(self.shares))
+        means = [self.subset_shares[subset][chosen] for subset in tested]
+        return homogeneity_of_groups(covariances, means, stricter, shifts(possible, chosen))
+
+
+def spread(shares: FloatArray) -> FloatArray:
+    """Return the covariance of one person's value: diag f − f fᵀ."""
+    return np.asarray(np.diag(shares) - np.outer(shares, shares))
 
 
 def fused_shares(fused: Fused, options: Options) -> FusedShares:
-    """Return the shares: unbiased and pooled over subsets, or by maximum likelihood, the default with hidden levels."""
+    """Return the shares: unbiased and pooled over subsets, or by maximum likelihood where that is asked for."""
     check_pooling(options.pool, options.target)
     require_method(options.method, METHODS)
-    hidden = any(source.hidden is not None for source in fused.sources)
-    fits = hidden and joint_levels(fused) <= LARGEST_JOINT
-    method = options.method or ("likelihood" if fits else "unbiased")
-    if method == "likelihood" and options.pool == "size":
+    if options.method == "likelihood" and options.pool == "size":
         raise EstimateError(
             "pool must be precision for a likelihood: subsets of people cannot be weighted by their size; "
             "assumption_free of the result assumes nothing about who gave to which service"
         )
-    if method == "likelihood":
-        return _fitted(fused, options)
-    return _unbiased(fused, options)
-
-
-def _pooled(fused: Fused, options: Options) -> PooledSources:
-    subsets = Subsets.of(fused)
-    sources = [label_source(fused, place, subsets) for place in range(len(fused.sources))]
-    return PooledSources.of(sources, subsets, options.pool, options.target, fused)
+    return _fitted(fused, options) if options.method == "likelihood" else _unbiased(fused, options)
 
 
 def _unbiased(fused: Fused, options: Options) -> FusedShares:
-    pooled = _pooled(fused, options)
+    pooled = _Pooled.of(fused, options.pool)
     together = options.pool == "precision" and len(pooled.weights) > 1
     assumed = (notes.SAME_SUBSETS, notes.ROUGH_WEIGHTS) if together else (notes.ANY_SUBSET,)
-    about = _circumstances(fused, pooled)
+    test = pooled.homogeneity()
+    few = [each.source.name for each in pooled.sources if not each.enough(each.reports)]
     beside = replace(options, pool="size", method="unbiased")
     return FusedShares(
         shares=pooled.shares,
-        standard_error=np.sqrt(pooled.variance()),
+        standard_error=np.sqrt(pooled.variance(options.target)),
+        covariance_matrix=pooled.covariance(options.target) if fused.size <= LARGEST_COMPARED else None,
         method=f"unbiased, people of each subset of services pooled by {options.pool}",
         assumptions=notes.assume(options.target, *assumed),
-        evidence=pooled,
         assumption_free=_unbiased(fused, beside) if together else None,
-        **about,
+        question=fused.asked.name,
+        text=fused.asked.text,
+        values=fused.asked.values or tuple(map(str, range(fused.size))),
+        reports=fused.people,
+        target=options.target,
+        groups=_groups(pooled),
+        levels=_levels(fused, pooled.subsets),
+        manipulation=pooled.manipulation,
+        homogeneity=test,
+        notes=(*notes.subsets_disagree(test, options.pool), *notes.few_reports(few), join_note(fused)),
     )
 
 
-def _circumstances(fused: Fused, pooled: PooledSources) -> dict[str, Any]:
-    """Return what shares say whatever the method."""
-    test = subset_test(pooled)
-    few = [each.source.name for each in pooled.sources if not each.enough(each.reports)]
-    return {
-        "question": fused.asked.name,
-        "text": fused.asked.text,
-        "values": fused.asked.values or tuple(map(str, range(fused.size))),
-        "reports": fused.people,
-        "target": pooled.target,
-        "groups": _groups(pooled),
-        "levels": _levels(pooled.sources),
-        "manipulation": pooled.manipulation,
-        "homogeneity": test,
-        "notes": (*notes.subsets_disagree(test, pooled.pool), *notes.few_reports(few), join_note(fused)),
-    }
-
-
-def _groups(pooled: PooledSources) -> tuple[GroupShares, ...]:
+def _groups(pooled: _Pooled) -> tuple[GroupShares, ...]:
     """Return what each source says on its own, and its weight."""
-    found = []
-    for number, (source, weight) in enumerate(zip(pooled.sources, pooled.source_weights().tolist(), strict=True)):
-        here = np.flatnonzero(source.people)
-        own = np.average(pooled.own_shares[here, number], axis=0, weights=source.people[here])
-        found.append(
-            GroupShares(
-                level=source.source.name,
-                mechanism=source.source.channel.mechanism,
-                epsilon=source.source.micro_epsilon / MICRO,
-                reports=source.reports,
-                weight=weight,
-                shares=own,
-                standard_error=np.sqrt(np.maximum(source.variance(norm_sub(own)), 0) / source.reports),
-                manipulation=source.manipulation,
-            )
+    weights = (pooled.weights @ pooled.within).tolist()
+    return tuple(
+        GroupShares(
+            level=source.source.name,
+            mechanism=source.source.channel.mechanism,
+            epsilon=source.source.micro_epsilon / MICRO,
+            reports=source.reports,
+            weight=weight,
+            shares=own.estimates,
+            standard_error=np.sqrt(own.variance()),
+            manipulation=own.manipulation,
         )
-    return tuple(found)
+        for source, own, weight in zip(pooled.sources, pooled.of_sources, weights, strict=True)
+    )
 
 
-def _levels(sources: Sequence[LabelSource], mixes: Mapping[int, FloatArray] | None = None) -> tuple[LevelShare, ...]:
+def _levels(fused: Fused, subsets: Subsets, mixes: dict[int, FloatArray] | None = None) -> tuple[LevelShare, ...]:
     """Return how many people are estimated to have chosen each hidden level of each service."""
-    found = []
-    hidden = [(place, source) for place, source in enumerate(sources) if isinstance(source, HiddenSource)]
-    for place, source in hidden:
-        shares = source.mix.unbiased if mixes is None else mixes[place]
-        for name, channel, share in zip(source.hidden.names, source.hidden.channels, shares.tolist(), strict=True):
-            found.append(LevelShare(f"{source.source.name}, {name}", channel.mechanism, channel.epsilon, share))
-    return tuple(found)
+    return tuple(
+        level
+        for place, source in enumerate(fused.sources)
+        for level in level_shares(source, subsets.counts(fused, place).sum(axis=0), (mixes or {}).get(place))
+    )
 
 
 def _fitted(fused: Fused, options: Options) -> FusedShares:
+    """Fit shares and the mixes of hidden levels to all tuples, and put what is decoded beside them."""
     beside = _unbiased(fused, replace(options, pool="precision", method="unbiased"))
-    pooled: Any = beside.evidence
-    mixes = {
-        place: norm_sub(source.mix.unbiased)
-        for place, source in enumerate(pooled.sources)
-        if isinstance(source, HiddenSource)
-    }
-    start = norm_sub(pooled.shares), mixes
-    found, model = fit_tuples(fused, start, options.progress)
-    size = fused.size
-    first = () if found.converged else (notes.no_convergence(found.gap, found.steps),)
-    shares = replace(found, shares=found.shares[:size], slope=found.slope[:size])
-    dense = size <= LARGEST_DENSE
-    matrix = model.covariance(found.shares) if dense else None
-    information = model.people * model.outer(found.shares)[:size, :size] if dense else None
-    evidence = TupleFit(shares, fused.people, options.target, information, matrix)
-    assumed = [notes.SAME_SUBSETS, notes.INTERIOR]
-    if model.hidden:
-        assumed.append(notes.UNTESTED_MIX)
-    about = _circumstances(fused, pooled)
-    free = beside.assumption_free or (replace(beside, assumptions=_free(options.target)) if model.hidden else None)
-    return FusedShares(
-        **about
-        | {
-            "notes": (*first, *about["notes"], *(() if dense else (notes.NO_ERRORS,))),
-            "levels": _levels(pooled.sources, model.mixes_of(found.shares)),
-        },
-        shares=shares.shares,
-        standard_error=standard_errors(evidence.covariance()) if dense else np.full(size, np.nan),
+    if joint_levels(fused) > LARGEST_JOINT:
+        raise EstimateError(f"a likelihood takes at most {LARGEST_JOINT} combinations of hidden levels")
+    subsets, mixes = Subsets.of(fused), {}
+    for place, source in enumerate(fused.sources):
+        if source.hidden is not None:
+            hidden, labels, _ = hidden_cells(source)
+            counts = subsets.counts(fused, place).sum(axis=0)
+            mixes[place] = norm_sub(level_mix_of(hidden, labels, counts).unbiased)
+    fit, model = fit_tuples(fused, (norm_sub(beside.shares), mixes), options.progress)
+    size, dense = fused.size, fused.size <= LARGEST_DENSE
+    shares = fit.shares[:size]
+    covariance = model.covariance(fit.shares) if dense else None
+    if covariance is not None and options.target == "respondents":
+        covariance = covariance - spread(norm_sub(shares)) / fused.people
+    far = () if fit.converged else (notes.no_convergence(fit.gap, fit.steps),)
+    free = (notes.UNTESTED_MIX,) if mixes else ()
+    return replace(
+        beside,
+        shares=shares,
+        standard_error=np.full(size, np.nan) if covariance is None else standard_errors(covariance),
+        covariance_matrix=covariance if size <= LARGEST_COMPARED else None,
         method="maximum likelihood of all reports together",
-        assumptions=notes.assume(options.target, *assumed),
-        fit=shares,
-        evidence=evidence,
-        assumption_free=free,
+        assumptions=notes.assume(options.target, notes.SAME_SUBSETS, notes.INTERIOR, *free),
+        fit=FitFacts.of(fit),
+        assumption_free=beside.assumption_free
+        or replace(beside, assumptions=notes.assume(options.target, notes.FREE_CHOICE)),
+        levels=_levels(fused, subsets, model.mixes_of(fit.shares)),
+        notes=(*far, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
     )
-
-
-def _free(target: str) -> tuple[str, ...]:
-    return notes.assume(target, notes.FREE_CHOICE)

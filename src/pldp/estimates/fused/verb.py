@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, Unpack
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused import numbers, sets, shares
-from pldp.estimates.live import check_plan
-from pldp.estimates.notes import interval_notes
-from pldp.estimates.options import GivenOptions, Options
-from pldp.estimates.result import Result, check_confidence
+from pldp.estimates.kinds.choices import Sets
+from pldp.estimates.kinds.number import NumberResult
+from pldp.estimates.kinds.shares import Shares
+from pldp.estimates.results.intervals import check_confidence, check_plan
+from pldp.estimates.results.notes import interval_notes
+from pldp.estimates.results.options import GivenOptions, Options, check_names
+from pldp.estimates.results.result import Result
 from pldp.mechanisms import Domain
 from pldp.tallies import Fused
+from pldp.threads import one_thread
 from pldp.usage import require
-from pldp.words import listed
 
 
 class FusedKind(NamedTuple):
-    """How one kind of answers is estimated: the options and methods that it takes."""
+    """How one kind of answers is estimated: the kind of question whose options it takes, and its methods."""
 
     estimate: Callable[[Fused, Options], Result]
-    options: Collection[str]
+    kind: str
     methods: Collection[str]
+
+    def takes(self, option: str) -> bool:
+        """Tell whether joined reports of this kind take an option."""
+        stated = Options.stated()[option]
+        return stated.joined and stated.taken_by(self.kind)
 
 
 BY_DOMAIN: Final[Mapping[Domain, FusedKind]] = {
-    "labels": FusedKind(shares.fused_shares, shares.OPTIONS, shares.METHODS),
-    "sets": FusedKind(sets.fused_sets, sets.OPTIONS, sets.METHODS),
-    "numbers": FusedKind(numbers.fused_number, numbers.OPTIONS, numbers.METHODS),
+    "labels": FusedKind(shares.fused_shares, Shares.kind, shares.METHODS),
+    "sets": FusedKind(sets.fused_sets, Sets.kind, sets.METHODS),
+    "numbers": FusedKind(numbers.fused_number, NumberResult.kind, numbers.METHODS),
 }
 """What answers are, and how they are estimated."""
 
@@ -42,6 +50,7 @@ def domain_of(fused: Fused) -> Domain:
     return domains.pop()
 
 
+@one_thread()
 def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
     """Return shares, supports of items and sets, or mean, quantiles and density from joined reports.
 
@@ -50,8 +59,7 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
     fused
         What `pldp.fuse` made of the reports of several services.
     options
-        See `Options`. `method` of shares is `unbiased` or `likelihood` (the default where a service hides levels); of
-        numbers it is one of `mean`, or by its name in the paper on several services `ua`, `uwa` or `ule`.
+        See `Options`; what does not apply to joined reports of this kind is refused.
 
     Examples
     --------
@@ -71,11 +79,9 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
     """
     require(fused, Fused, "pldp.estimates.estimate_fused(fused)")
     kind = BY_DOMAIN[domain_of(fused)]
-    known = [each.name for each in fields(Options)]
+    check_names(options)
     for name in options:
-        if name not in known:
-            raise EstimateError(f"{name} is not an option of estimate; options are {listed(known)}")
-        if name not in kind.options:
+        if not kind.takes(name):
             raise EstimateError(f"{name} does not apply to {fused.asked.name!r}, which asks for {domain_of(fused)}")
     chosen = Options(**options)
     check_confidence(chosen.confidence)
@@ -91,4 +97,4 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
 def fused_applies(fused: Fused, option: str, value: object) -> bool:
     """Say whether an option with this value says anything about a fused tally."""
     kind = BY_DOMAIN[domain_of(fused)]
-    return option in kind.options and (option != "method" or value is None or value in kind.methods)
+    return kind.takes(option) and (option != "method" or value is None or value in kind.methods)

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pldp.estimates.kinds import choice, choices, number
-from pldp.estimates.options import Options
-from pldp.estimates.result import Result
-from pldp.estimates.tables import Side
+from pldp.estimates.kinds.sides import Side
+from pldp.estimates.results.options import Options
+from pldp.estimates.results.result import Result
 from pldp.tallies import Tally
 
 
@@ -14,12 +14,8 @@ class EstimateKind(Protocol):
     """What the module of a kind offers."""
 
     @property
-    def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of a module
-        """Names of the options that apply to this kind."""
-
-    @property
-    def METHODS(self) -> Collection[str]:  # noqa: N802
-        """Values of the option `method`."""
+    def METHODS(self) -> Collection[str]:  # noqa: N802 - a constant of a module
+        """Values of the option `method`; none where there is only one way."""
 
     def estimate(self, tally: Tally, question: Any, options: Options) -> Result:
         """Return the result of a question of this kind."""

@@ -1,29 +1,332 @@
-"""A choice of one label: the share of each value."""
+"""A choice of one label: from a tally to shares with errors, and what the question brings to a table."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Sequence
-from typing import Final, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.margins import correct_shares
-from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
-from pldp.estimates.result import Result
-from pldp.estimates.shares.frequencies import frequencies
-from pldp.estimates.shares.shares import Shares
-from pldp.estimates.tables import LabelAxis, Margin, PlainSide, Side, refuse_ranges
-from pldp.mechanisms.arrays import label_arrays
+from pldp.estimates.kinds.item_supports import HOPELESS
+from pldp.estimates.kinds.shares import (
+    LARGEST_COMPARED,
+    FitFacts,
+    GroupShares,
+    Shares,
+    sampling_covariance,
+    standard_errors,
+)
+from pldp.estimates.kinds.sides import LabelSide, Margin, Side, refuse_ranges
+from pldp.estimates.likelihood.groups import Group, group
+from pldp.estimates.likelihood.hidden import HiddenReports
+from pldp.estimates.likelihood.labels import HiddenFit, joint_likelihood, maximum_likelihood
+from pldp.estimates.likelihood.solver import GAP, FitProgress
+from pldp.estimates.linear.covariance import scaled
+from pldp.estimates.linear.evidence import label_chances
+from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.mix import LevelMix, Mix, MixBounds, check_mix
+from pldp.estimates.linear.pooling import Linear, decode
+from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.results import notes
+from pldp.estimates.results.facts import Homogeneity, LevelShare, Note
+from pldp.estimates.results.options import SHARE_METHODS, Options, Pool, ShareMethod, Target, check_pooling, one_of
+from pldp.estimates.results.result import Result
+from pldp.mechanisms import categorical
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
-OPTIONS: Final = (*SHARED, "method", "known", "mix")
-
 METHODS: Final = SHARE_METHODS
+
+UNSURE: Final = 0.25
+"""Standard error of the share of a hidden level from which on the scale of all shares is unsure."""
+
+
+def frequencies(  # noqa: PLR0913 - one per option
+    tally: Tally,
+    question: str,
+    *,
+    method: ShareMethod | None = None,
+    pool: Pool = "precision",
+    target: Target = "population",
+    mix: Mix | None = None,
+    gap: float = GAP,
+    progress: FitProgress | None = None,
+) -> Shares:
+    """Return the share of each value of a question with standard errors, intervals and assumptions.
+
+    Parameters
+    ----------
+    tally
+        The counted reports.
+    question
+        Name of the question.
+    method
+        `unbiased`, the default, decodes every report, uses that shares sum to 1, and pools the levels; `likelihood`
+        fits all reports at once (shares are also at least 0; unary reports must be tallied with `patterns`).
+    pool, target, mix
+        See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
+        result says so first if the levels contradict that.
+    gap, progress
+        Tolerance of a likelihood fit (`pldp.estimates.likelihood.solver`), and what is called with its steps and gap.
+
+    Examples
+    --------
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> people = Population.of_counts(survey, {"late": {"yes": 3000, "no": 7000}}, seed=5)
+    >>> reports = tally(survey, simulate_reports(survey, people, seed=5))
+    >>> estimate = frequencies(reports, "late")
+    >>> low, high = estimate.interval(0.95)
+    >>> bool(low[0] < 0.3 < high[0])
+    True
+    """
+    check_mix(tally.survey, mix)
+    check_pooling(pool, target)
+    one_of("method", method or "unbiased", SHARE_METHODS)
+    counted = _Counted.of(tally, question, mix)
+    if pool == "size" and mix is not None:
+        raise EstimateError(
+            "mix applies where levels are pooled by precision; by size nothing is assumed about their mix"
+        )
+    if method != "likelihood":
+        return counted.decoded(pool, target)
+    if pool == "size":
+        raise EstimateError(
+            "pool must be precision for a likelihood: groups of one level cannot be weighted by their size; "
+            "assumption_free of the result assumes nothing about the choice of levels"
+        )
+    return counted.fitted(target, gap, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """The reports of one question, and what is known of the mix of levels where these are hidden."""
+
+    question: Choice
+    reports: LabelReports
+    mix: LevelMix | None
+
+    @classmethod
+    def of(cls, tally: Tally, question: str, mix: Mix | None) -> _Counted:
+        asked = cast("Choice", tally.survey.question(question))  # or another kind whose answer is one label
+        if asked.domain != "labels":
+            raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
+        counts = [tally.counts[question, level.name] for level in asked.levels]
+        if not any(own.reports for own in counts):
+            raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
+        bounds = MixBounds.read(mix, [level.name for level in asked.levels])
+        labels = tally.survey.level_channel
+        known = None if labels is None else LevelMix.of(labels, [own.reports for own in counts], bounds)
+        chances, forms = label_chances(tally.survey, [question]), tuple(map(label_arrays, asked.channels))
+        summed = not asked.stages
+        reports = LabelReports(forms, tuple(counts), chances.matrix, chances.visible, bounds, summed)
+        return cls(asked, reports, known)
+
+    def decoded(self, pool: Pool, target: Target) -> Shares:
+        """Return unbiased shares."""
+        tested = self.reports.homogeneity()
+        return self._decoded(pool, target, tested)
+
+    def _decoded(self, pool: Pool, target: Target, tested: Homogeneity | None) -> Shares:
+        fitted = decode(self.reports.evidence, pool)
+        together = pool == "precision" and len(fitted.evidence.levels) > 1
+        free, weak = self._free(target, tested) if together else (None, ())
+        return Shares(
+            shares=fitted.estimates,
+            standard_error=np.sqrt(_possible_variance(fitted, target)),
+            rare=SmallCounts.of(fitted, sampled=self._sampled(fitted, target)),
+            covariance_matrix=self._covariance(fitted, target),
+            manipulation=fitted.manipulation,
+            method=f"unbiased, {'' if self.mix is None else 'hidden levels '}pooled by {pool}",
+            assumptions=notes.assume(target, *self._assumed(tested, together=together)),
+            notes=(*notes.levels_disagree(tested, pool), *self._rough(together=together), *weak),
+            homogeneity=tested,
+            assumption_free=free,
+            **self._about(fitted, target),
+        )
+
+    def _free(self, target: Target, tested: Homogeneity | None) -> tuple[Shares | None, tuple[Note, ...]]:
+        """Return shares that assume nothing about levels, where they say anything, and what labels cannot tell."""
+        free = self._decoded("size", target, tested)
+        if self.mix is None:
+            return free, ()
+        worst = float(free.standard_error.max())
+        if worst <= HOPELESS:
+            return free, notes.weak_test(tested)
+        return None, (*notes.weak_test(tested), notes.no_free_shares(worst))
+
+    def fitted(self, target: Target, gap: float, progress: FitProgress | None) -> Shares:
+        """Return the shares of greatest likelihood, with the decoded ones that assume nothing beside them."""
+        beside = self.decoded("precision", target)
+        fit = self._fit_shown(gap, progress) if self.mix is None else self._fit_hidden(gap, progress)
+        dense = self.reports.size <= LARGEST_DENSE
+        covariance = fit.covariance if dense else None
+        if covariance is not None and target == "respondents":
+            covariance = covariance - sampling_covariance(fit.shares, beside.reports)
+        errors = np.full(self.reports.size, np.nan) if covariance is None else standard_errors(covariance)
+        return replace(
+            beside,
+            shares=fit.shares,
+            standard_error=errors,
+            covariance_matrix=covariance if self.reports.size <= LARGEST_COMPARED else None,
+            method=fit.method,
+            fit=fit.facts,
+            assumptions=(*beside.assumptions, notes.INTERIOR),
+            notes=(*fit.notes, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
+            levels=beside.levels if fit.levels is None else self._levels(fit.levels),
+        )
+
+    def _fit_shown(self, gap: float, progress: FitProgress | None) -> _Fit:
+        parts = zip(self.question.channels, self.reports.counts, strict=True)
+        groups = [group(channel, own, not self.reports.summed) for channel, own in parts if own.reports]
+        fit = maximum_likelihood(groups, gap=gap, progress=progress)
+        far = () if fit.converged else (notes.no_convergence(fit.gap, fit.steps),)
+        return _Fit("maximum likelihood", fit.shares, FitFacts.of(fit), far, groups=groups)
+
+    def _fit_hidden(self, gap: float, progress: FitProgress | None) -> _Fit:
+        assert self.mix is not None  # noqa: S101 - where reports show labels
+        parts = zip(self.question.channels, self.reports.counts, strict=True)
+        groups = tuple(group(channel, own) for channel, own in parts)
+        hidden = HiddenReports(categorical(self.question.channels), self.mix, groups)
+        joint = joint_likelihood(hidden, gap=gap, progress=progress)
+        far = () if joint.fit.converged else (notes.no_convergence(joint.fit.gap, joint.fit.steps),)
+        several = () if joint.starts_agree else (notes.SEVERAL_MAXIMA,)
+        method = "joint maximum likelihood of shares and hidden levels"
+        return _Fit(method, joint.shares, FitFacts.of(joint.fit), (*far, *several), joint.levels, joint=joint)
+
+    def _about(self, fitted: Linear, target: Target) -> dict[str, Any]:
+        """Return what shares say whatever the pooling."""
+        return {
+            "question": self.question.name,
+            "text": self.question.text,
+            "values": self.question.values,
+            "reports": int(self.reports.reports.sum()),
+            "target": target,
+            "groups": self._groups(fitted) if self.mix is None else (),
+            "levels": () if self.mix is None else self._levels(self.mix.shares),
+        }
+
+    def _groups(self, fitted: Linear) -> tuple[GroupShares, ...]:
+        """Return what the reports of each level say on their own, and the weight of the level."""
+        return tuple(
+            self._group(level, weight)
+            for level, weight in zip(fitted.evidence.levels, fitted.level_weights, strict=True)
+        )
+
+    def _group(self, level: int, weight: float) -> GroupShares:
+        own = self.reports.only([level])
+        alone, name = decode(own.evidence), self.question.levels[level].name
+        return GroupShares(
+            level=name,
+            mechanism=self.question.channels[level].mechanism,
+            epsilon=self.question.answer_epsilon(name),
+            reports=int(own.reports.sum()),
+            weight=float(weight),
+            shares=alone.estimates,
+            standard_error=np.sqrt(alone.variance()),
+            manipulation=alone.manipulation,
+        )
+
+    def _levels(self, shares: FloatArray) -> tuple[LevelShare, ...]:
+        """Return how many people are estimated to have chosen each hidden level."""
+        parts = zip(self.question.levels, self.question.channels, shares.tolist(), strict=True)
+        return tuple(
+            LevelShare(level.name, channel.mechanism, self.question.answer_epsilon(level.name), share)
+            for level, channel, share in parts
+        )
+
+    def _assumed(self, tested: Homogeneity | None, *, together: bool) -> tuple[str, ...]:
+        """Return what is assumed about the choice of levels, and what was given about their mix."""
+        if self.mix is None:
+            return (notes.SAME_SHARES, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
+        if not together:
+            return (notes.FREE_CHOICE, *(() if self.mix.bounds.nothing else (notes.MIX_NOT_USED,)))
+        names = [level.name for level in self.question.levels]
+        chosen = notes.UNTESTED_CHOICE if tested is None else notes.TESTED_CHOICE
+        return (chosen, *notes.given_mix(names, self.mix))
+
+    def _rough(self, *, together: bool) -> tuple[Note, ...]:
+        """Say so where reports are few, or labels barely tell how people chose: shares are unsure then."""
+        if self.mix is None:
+            few = [
+                level for level, enough in enumerate(self.reports.enough) if self.reports.reports[level] and not enough
+            ]
+            return notes.few_reports([self.question.levels[level].name for level in few])
+        contradicted = notes.mix_contradicted(self.mix) if together else ()
+        unsure = math.sqrt(float(np.diag(self.mix.covariance).max())) > UNSURE and together
+        rough = () if self.reports.enough.all() else (notes.ROUGH_ERRORS,)
+        return (*contradicted, *rough, *((notes.LABELS_SAY_LITTLE,) if unsure else ()))
+
+    def _sampled(self, fitted: Linear, target: Target) -> float:
+        """Return the part of the variance of drawing people that is left: all for a population.
+
+        Of respondents it is that of who chose which level, which nobody fixed where levels are taken to be alike.
+        """
+        if target == "population" or not fitted.evidence.visible:
+            return 1.0
+        if fitted.pool == "size":
+            return 0.0
+        reports = self.reports.reports[fitted.evidence.levels]
+        return max(0.0, round(1 - 1 / (fitted.reports * float((fitted.level_weights**2 / reports).sum())), 9))
+
+    def _covariance(self, fitted: Linear, target: Target) -> FloatArray | None:
+        if self.reports.size > LARGEST_COMPARED:
+            return None
+        covariance = self.reports.covariance(fitted)
+        if target == "respondents":
+            noise = covariance - sampling_covariance(fitted.estimates, int(fitted.reports))
+            return scaled(noise, fitted.variance(target))
+        return covariance
+
+
+def _possible_variance(fitted: Linear, target: Target) -> FloatArray:
+    """Return the variance of each share.
+
+    A label without protection that nobody reported would have none. It gets that of shares with one more report of
+    every value: what never came is no certainty about a population.
+    """
+    variance = fitted.variance(target)
+    if target == "respondents":
+        return variance
+    shares = fitted.states[:, -1]
+    return np.where(variance > 0, variance, shares * (1 - shares) / fitted.reports)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A fit of shares to all reports, with hidden levels or without."""
+
+    method: str
+    shares: FloatArray
+    facts: FitFacts
+    notes: tuple[Note, ...]
+    levels: FloatArray | None = None
+    groups: Sequence[Group] = ()
+    joint: HiddenFit | None = None
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The inverse of the information along the simplex."""
+        if self.joint is not None:
+            return self.joint.covariance
+        information = np.sum([each.information(self.shares) for each in self.groups], axis=0)
+        inverse = np.linalg.pinv(information, hermitian=True)
+        along = inverse.sum(axis=1)
+        return np.asarray(inverse - np.outer(along, along) / along.sum())
 
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values, corrected to a known margin if there is one."""
     if options.known is not None:
+        from pldp.estimates.margins import correct_shares  # noqa: PLC0415 - it needs this package
+
         if options.mix is not None:
-            raise EstimateError("mix and known do not go together: shares of hidden levels are not corrected")
+            raise EstimateError("mix and known do not go together: corrected shares assume nothing about the mix")
         return correct_shares(
             tally,
             question.name,
@@ -50,8 +353,10 @@ def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float
     own = frequencies(tally, question.name, pool=options.pool, target=options.target, mix=options.mix)
     # For respondents the test beside is that of their errors; tables by size test with those for the population.
     beside = own.assumption_free if options.target == "population" else None
-    axes = [LabelAxis(label_arrays(channel)) for channel in question.channels]
-    return PlainSide(_margin(own), axes, None if beside is None else _margin(cast("Shares", beside)))
+    forms = [label_arrays(channel) for channel in question.channels]
+    return LabelSide(
+        margin=_margin(own), beside=None if beside is None else _margin(cast("Shares", beside)), forms=forms
+    )
 
 
 def _margin(own: Shares) -> Margin:

@@ -6,19 +6,20 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
-from pldp.estimates import notes
-from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, LevelShare, PersonWeights, Result, make_rows
-from pldp.estimates.sets.groups import ItemGroups
-from pldp.estimates.sets.hidden import HiddenGroups
-from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
-from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports, put_together
-from pldp.estimates.tables import ItemAxis, Margin, PlainSide, Side, possible_shares, refuse_ranges
+from pldp.estimates.kinds.item_rules import Itemsets, Rule, search_sets
+from pldp.estimates.kinds.item_sets import ItemReports
+from pldp.estimates.kinds.item_supports import HOPELESS, baskets_of, item_reports, item_supports
+from pldp.estimates.kinds.set_reports import SetReports
+from pldp.estimates.kinds.sides import ItemSide, Margin, Side, possible_shares, refuse_ranges
+from pldp.estimates.linear.mix import LevelMix
+from pldp.estimates.results import notes
+from pldp.estimates.results.facts import GroupReports, LevelShare, PersonWeights
+from pldp.estimates.results.intervals import make_rows
+from pldp.estimates.results.options import Options
+from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
 from pldp.tallies import Asked, Tally
-
-OPTIONS: Final = (*SHARED, "min_support", "largest", "mix")
 
 METHODS: Final = ()
 
@@ -80,36 +81,37 @@ class Sets(Result):
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets."""
     baskets, items = baskets_of(tally, question.name, mix=options.mix)
-    together = put_together(baskets, len(items), options.pool, options.target)
-    if isinstance(together, HiddenGroups):
-        return _hidden(question, together, options)
-    together_by_precision = options.pool == "precision" and len(together.groups) > 1
-    weights = together.weights(np.arange(len(items))[:, None])
+    reports = item_reports(baskets, len(items), options.pool, options.target)
+    if reports.mix is not None:
+        return _hidden(question, reports, reports.mix, options)
+    weights = reports.weights
     levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
     return make_sets(
         Sets,
         question,
-        together,
+        reports,
         options,
-        assumption_free=estimate(tally, question, replace(options, pool="size")) if together_by_precision else None,
+        assumption_free=estimate(tally, question, replace(options, pool="size")) if reports.several else None,
         method=f"unbiased, pooled by {options.pool}",
         weights=weights,
         groups=tuple(  # the weight of a level is its mean weight in the supports of the items
-            GroupReports(name, own.channel.mechanism, question.answer_epsilon(name), own.reports, weight)
-            for name, own, weight in zip(levels, together.groups, weights.mean(axis=1).tolist(), strict=True)
+            GroupReports(name, form.channel.mechanism, question.answer_epsilon(name), count, weight)
+            for name, form, count, weight in zip(
+                levels, reports.forms, reports.counts.tolist(), weights.mean(axis=1).tolist(), strict=True
+            )
         ),
     )
 
 
-def make_sets(result: type[Some], asked: Choices | Asked, together: ItemGroups, options: Options, **about: Any) -> Some:
-    """Return supports and frequent sets of reports that were put together, with what only the caller knows."""
+def make_sets(result: type[Some], asked: Choices | Asked, reports: SetReports, options: Options, **about: Any) -> Some:
+    """Return supports and frequent sets of reports, with what only the caller knows."""
     items = asked.values
-    found = item_supports(together, items)
-    frequent = search_sets(together, items, options.min_support, options.largest)
+    found = item_supports(reports, items)
+    frequent = search_sets(reports, items, options.min_support, options.largest)
     worst = float(found.standard_error.max())
     further = (
         *about.pop("notes", ()),
-        *((notes.untold_items([items[place] for place in together.untold]),) if together.untold else ()),
+        *((notes.untold_items([items[place] for place in reports.untold]),) if reports.untold else ()),
         *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
     )
     return result(
@@ -129,9 +131,8 @@ def make_sets(result: type[Some], asked: Choices | Asked, together: ItemGroups, 
     )
 
 
-def _hidden(question: Choices, together: HiddenGroups, options: Options) -> Sets:
+def _hidden(question: Choices, reports: ItemReports, mix: LevelMix, options: Options) -> Sets:
     """Return the same where levels are hidden, and beside it what holds whatever the choice of a level depends on."""
-    mix, free = together.mix, together.free()
     chosen = zip(question.levels, question.channels, mix.shares.tolist(), strict=True)
     about: dict[str, Any] = {
         "levels": tuple(
@@ -140,22 +141,21 @@ def _hidden(question: Choices, together: HiddenGroups, options: Options) -> Sets
         ),
         "weights": np.zeros((0, len(question.values))),
     }
-    singles = np.arange(len(question.values))[:, None]
-    worst = float(free.expected_error(singles).max())
-    beside = None
+    free, beside = reports.free(), None
+    worst = float(free.expected_error(np.arange(len(question.values))[:, None]).max())
     if worst <= HOPELESS:
         method = "unbiased, hidden levels and items free to depend on each other"
         beside = make_sets(Sets, question, free, options, method=method, **about)
     return make_sets(
         Sets,
         question,
-        together,
+        reports,
         options,
         method="approximately unbiased, hidden levels, labels pooled by precision",
         assumption_free=beside,
         notes=(
-            *together.notes(),
-            *notes.weak_test(together.dependence),
+            *reports.notes,
+            *notes.weak_test(reports.homogeneity),
             *(() if beside else (notes.no_free_shares(worst),)),
         ),
         **about,
@@ -166,9 +166,12 @@ def side(tally: Tally, question: Choices, options: Options, edges: Sequence[floa
     """Return what the question brings to a table: its items."""
     refuse_ranges(question.name, question.kind, edges)
     own = estimate(tally, question, replace(options, largest=1))
-    axes = [ItemAxis(arrays(channel)) for channel in question.channels]
     beside = own.assumption_free
-    return PlainSide(_margin(question, own), axes, None if beside is None else _margin(question, beside))
+    return ItemSide(
+        margin=_margin(question, own),
+        beside=None if beside is None else _margin(question, beside),
+        forms=[arrays(channel) for channel in question.channels],
+    )
 
 
 def _margin(question: Choices, own: Result) -> Margin:

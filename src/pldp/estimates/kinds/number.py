@@ -1,14 +1,25 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import (
+from pldp.estimates.kinds.ranges import Ranges, RangeSide
+from pldp.estimates.kinds.sides import Margin, Side
+from pldp.estimates.likelihood.density import NO_DENSITY, Density
+from pldp.estimates.likelihood.misfit import Reported
+from pldp.estimates.likelihood.profile import Profile, QuantileProfile
+from pldp.estimates.linear.mix import Mix
+from pldp.estimates.numbers.means import Mean
+from pldp.estimates.numbers.reports import METHODS as WORDS
+from pldp.estimates.numbers.reports import NumberReports, reports_of
+from pldp.estimates.results.facts import PersonWeights
+from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, check_confidence, fit_confidence, normal_reach
+from pldp.estimates.results.notes import (
     CONSERVATIVE,
     CURVE_ASSUMES,
     CURVE_POOLS,
@@ -16,46 +27,18 @@ from pldp.estimates.notes import (
     HEAPED,
     MEAN_ONLY,
     QUANTILES_OF_POPULATION,
-    levels_disagree,
-    levels_untested,
     of_one_survey,
 )
-from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, fit_density, pool_densities
-from pldp.estimates.numbers.dependence import untested_groups
-from pldp.estimates.numbers.hidden_estimate import estimate_hidden, fit_hidden
-from pldp.estimates.numbers.means import Mean, MeanMethod, mean
-from pldp.estimates.numbers.misfit import Reported
-from pldp.estimates.numbers.profile import Profile
-from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import (
-    GroupReports,
-    Interval,
-    PersonWeights,
-    Result,
-    Row,
-    check_confidence,
-    normal_reach,
-)
-from pldp.estimates.tables import Margin, NumberSide, Ranges, Side
-from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
+from pldp.estimates.results.options import Options, Pool
+from pldp.estimates.results.result import Result
+from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Number
-from pldp.tallies import Fused, Tally, fused_of
+from pldp.tallies import Fused, Tally
 
-OPTIONS: Final = (*SHARED, "method", "mix")
-
-METHODS: Final = {
-    "weights": "unbiased, pooled by {pool}",
-    "average": "unbiased, all reports weighted alike",
-    "posterior": "weighted by each person's posterior",
-    "fitted": "mean of the fitted density",
-}
-"""How means are made, in words."""
+METHODS: Final = tuple(WORDS)
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Shares of people below the quantiles that a result lists."""
-
-_SPLINES: Final = 24
-"""Detail of the curve of a single level: the quantiles of all levels together do not depend on finer detail."""
 
 ONE_ERROR: Final = 0.6826894921370859
 """Confidence of an interval that reaches one standard error to both sides."""
@@ -137,13 +120,15 @@ class MeanResult(_OfNumber):
 class NumberResult(_OfNumber):
     """Mean and quantiles of a number, with the density that the quantiles come from.
 
-    Intervals of quantiles and shares assume nothing about the distribution and are conservative (`profile`). Those of
-    the smooth curve are narrower, and right if the distribution is one (`smooth=True`). Standard errors are those of
-    the smooth curve, too: of a quantile, half the width of its 68 % interval.
+    Intervals of quantiles and shares assume nothing about the distribution and are conservative. They are looked up in
+    `profile`, which is exact for the listed quantiles at the confidence that was asked for; others are somewhat wider
+    than needed (`share_between` has those of shares from the reports). Those of the smooth curve are narrower, and
+    right if the distribution is one (`smooth=True`). Standard errors are those of the smooth curve, too: of a quantile,
+    half the width of its 68 % interval.
     """
 
     density: Density
-    profile: Profile
+    profile: QuantileProfile
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -184,9 +169,8 @@ class NumberResult(_OfNumber):
     def range(self, low: float, high: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
         """Return the share of people between two numbers, with its error and interval.
 
-        The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve. Where an end lies
-        inside a bucket, the estimate takes the bucket's people to be spread evenly; the interval does not: it begins
-        with the share of the buckets that are wholly inside and ends with that of all that are partly inside.
+        The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve. It follows from
+        the intervals of the listed quantiles, and is far wider than that of `share_between`.
         """
         first, last = self.bounds
         if not first <= low < high <= last:
@@ -242,50 +226,84 @@ class NumberResult(_OfNumber):
         return axes
 
 
+def share_between(
+    tally: Tally,
+    question: str,
+    low: float,
+    high: float,
+    *,
+    confidence: float = CONFIDENCE,
+    pool: Pool = "precision",
+    mix: Mix | None = None,
+) -> Row:
+    """Return the share of people whose number lies between two numbers, with an interval for any distribution.
+
+    Where an end lies inside a bucket, the estimate takes the bucket's people to be spread evenly; the interval does
+    not: it begins with the share of the buckets that are wholly inside and ends with that of all that are partly
+    inside. `pool` and `mix` are those of `Options`; with `size` people of every level may have a distribution of their
+    own.
+
+    Examples
+    --------
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/shopping.toml")
+    >>> people = Population.of_shares(survey, 20_000, seed=1)
+    >>> row = share_between(tally(survey, simulate_reports(survey, people, seed=1)), "spent", 0, 75)
+    >>> row.low < row.estimate < row.high, row.label
+    (True, '0 to 75')
+    """
+    asked = tally.survey.question(question)
+    if not isinstance(asked, Number):
+        raise EstimateError(
+            f"shares between two numbers are those of numbers; question {question!r} is of kind {asked.kind}"
+        )
+    first, last = asked.limits
+    if not first <= low < high <= last:
+        raise EstimateError(f"low and high must be between {first:g} and {last:g}, low below high")
+    curve, reports = _curve(tally, asked, Options(pool=pool, mix=mix))
+    share, error = curve.share(low, high)
+    least, most = Profile(reports, apart=pool == "size").range(low, high, confidence)
+    return Row(f"{low:g} to {high:g}", share, error, min(least, share), max(most, share))
+
+
 def estimate(tally: Tally, question: Number, options: Options) -> Result:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
-    if tally.survey.level_channel is not None:
-        return _hidden(tally, question, options)
-    fused = fused_of(tally, question.name)
-    method = cast("MeanMethod", options.method or "weights")
-    found = mean(fused, method=method, target=options.target, pool=options.pool)
-    shared = _of_mean(fused, question, found, options.pool)
-    if question.for_mean:
-        if found.by_size is not None:
-            shared["assumption_free"] = MeanResult(**_of_mean(fused, question, found.by_size, "size"))
-        return MeanResult(**shared | {"notes": (*shared["notes"], MEAN_ONLY)})
-    progress = options.progress
-    fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
-    # The test of the whole distribution takes the place of that of the mean alone.
-    shared["homogeneity"] = tested = fitted.homogeneity
-    shared["notes"] = (*levels_disagree(tested, options.pool), *levels_untested(untested_groups(fused)))
-    if len(fused.sources) == 1:
-        return with_curve(shared, fitted, Profile(fused))
-    apart = pool_by_size(fused, fitted), Profile(fused, apart=True)
-    if options.pool == "size":
-        return with_curve(shared, *apart)
-    beside = with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
-    if tested is not None and tested.rejected:
+    reports = NumberReports.of(tally, question, options)
+    shared, beside = reports.describe(options.method or "weights", options.pool), None
+    if options.pool == "precision" and len(reports.evidence.levels) > 1:
+        beside = reports.describe("weights", "size")
+        shared["mean"] = replace(shared["mean"], by_size=beside["mean"])
+    if reports.fitted is None:
+        found = None if beside is None else MeanResult(**beside)
+        return MeanResult(**shared | {"assumption_free": found, "notes": (*shared["notes"], MEAN_ONLY)})
+    shared["notes"] += reports.untested
+    fitted, model = replace(reports.fitted, homogeneity=reports.test), reports.shown
+    reported = model.reported(fitted)
+    if len(reports.evidence.levels) == 1:
+        return with_curve(shared, fitted, Profile(reported), options)
+    apart = model.fit_apart(fitted), Profile(reported, apart=True)
+    if beside is None:
+        return with_curve(shared, *apart, options)
+    if reports.test is not None and reports.test.rejected:
         shared["notes"] += (CURVE_POOLS,)
     shared["assumptions"] += of_one_survey([CURVE_ASSUMES])
-    return with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
-
-
-def _hidden(tally: Tally, question: Number, options: Options) -> Result:
-    """Return the same where levels are hidden."""
-    found = estimate_hidden(tally, question, options)
-    if found.curves is None:
-        free = MeanResult(**found.free)
-        return MeanResult(**found.shared | {"assumption_free": free, "notes": (*found.shared["notes"], MEAN_ONLY)})
-    curves = found.curves
-    beside = with_curve(found.free, curves.free, Profile(curves.reports, apart=True))
-    return with_curve(found.shared | {"assumption_free": beside}, curves.fitted, Profile(curves.reports))
+    return with_curve(
+        shared | {"assumption_free": with_curve(beside, *apart, options)}, fitted, Profile(reported), options
+    )
 
 
 def with_curve(
-    shared: dict[str, Any], fitted: Density, profile: Profile, made: type[NumberResult] = NumberResult
+    shared: dict[str, Any],
+    fitted: Density,
+    profile: Profile,
+    options: Options,
+    made: type[NumberResult] = NumberResult,
 ) -> NumberResult:
-    """Return the result with quantiles from this curve, whose intervals come from the profile."""
+    """Return the result with quantiles from this curve, and what their intervals are looked up in."""
+    wanted = options.confidence
+    if options.live is not None:
+        wanted = fit_confidence(wanted, shared["reports"] / options.live)
     notes = {
         CONSERVATIVE: True,
         QUANTILES_OF_POPULATION: shared["target"] == "respondents",
@@ -295,60 +313,11 @@ def with_curve(
     quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
     errors = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
     noted = shared["notes"] + tuple(note for note, holds in notes.items() if holds)
-    return made(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
-
-
-def pool_by_size(fused: Fused, fitted: Density | None = None) -> Density:
-    """Return the curves of the levels, added up; the `fitted` one of all people stands in for a level of too few."""
-    parts = [fused.only(source.name) for source in fused.sources]
-    if fitted is None and any(part.people < FEWEST for part in parts):
-        fitted = fit_density(fused)
-    curves = [fitted if fitted and part.people < FEWEST else fit_density(part, splines=_SPLINES) for part in parts]
-    return pool_densities(curves, np.array([part.people for part in parts]) / fused.people)
-
-
-def _of_mean(fused: Fused, question: Number, found: Mean, pool: str) -> dict[str, Any]:
-    """Return what a result says of the mean."""
-    weights = _level_weights(fused, found, pool)
-    return {
-        "question": question.name,
-        "text": question.text,
-        "mean": found,
-        "bounds": question.limits,
-        "unit": question.unit,
-        "moves": _moves(fused, weights),
-        "reports": found.people,
-        "method": METHODS[found.method].format(pool=pool),
-        "target": found.target,
-        "standard_error": np.array([found.standard_error]),
-        "groups": tuple(
-            GroupReports(
-                source.name, source.channel.mechanism, question.answer_epsilon(source.name), source.reports, weight
-            )
-            for source, weight in zip(fused.sources, weights.tolist(), strict=True)
-        ),
-        "homogeneity": found.homogeneity,
-        "assumptions": of_one_survey(found.assumptions),
-        "notes": levels_disagree(found.homogeneity, pool),
-    }
-
-
-def _level_weights(fused: Fused, found: Mean, pool: str) -> FloatArray:
-    """Return the weight of each level in the mean."""
-    reports = np.array([source.reports for source in fused.sources])
-    if pool == "precision" and found.method not in {"average", "posterior"}:
-        # Weights by precision follow from the errors for the population.
-        population = found if found.target == "population" else mean(fused)
-        precision = np.array([error for _, error in population.services.values()]) ** -2
-        return np.asarray(precision / precision.sum())
-    return np.asarray(reports / reports.sum())
-
-
-def _moves(fused: Fused, weights: FloatArray) -> float:
-    """Return how far one forged report moves the mean: at level g it counts for w_g/n_g of its number on [−1, 1]."""
-    reports = np.array([source.reports for source in fused.sources])
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
-    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+    return made(
+        **shared | {"notes": noted, "standard_error": errors},
+        density=fitted,
+        profile=profile.quantiles(QUANTILES, wanted),
+    )
 
 
 def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
@@ -356,14 +325,11 @@ def side(tally: Tally, question: Number, options: Options, edges: Sequence[float
     fitted, reports = _curve(tally, question, options)
     ranges = Ranges.of(question.name, fitted, edges)
     margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), fitted.people)
-    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges, reports)
+    return RangeSide.of(margin, [arrays(channel) for channel in question.channels], ranges, reports)
 
 
 def _curve(tally: Tally, question: Number, options: Options) -> tuple[Density, Fused | Reported]:
     """Return the density of the number alone, and the reports by which any histogram can be judged."""
-    if tally.survey.level_channel is not None:
-        return fit_hidden(tally, question, options)
-    fused = fused_of(tally, question.name)
-    if options.pool == "size" and len(fused.sources) > 1:
-        return pool_by_size(fused), fused
-    return fit_density(fused), fused
+    reports = reports_of(tally, question, options)
+    fitted = reports.curve()
+    return fitted, reports.reported(fitted)

@@ -1,29 +1,42 @@
 """The mean of a number from the reports of several services, and how close to the best possible each way comes.
 
-Every output of a number channel counts for an unbiased number z with mean v (see `NumberChannel.unbiased`). A person's
-numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weights:
+Every cell of a service (an output, with a label where levels are hidden) counts for an unbiased number z with mean v,
+whatever levels depend on. A person's numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weights:
 
 | method | weights of a person's services |
 | --- | --- |
-| `"weights"` | 1/V_j, V_j = Σ_t f_t Var(z_j given t), f the estimated population: constants, so unbiased |
+| `"weights"` | 1/V_j, V_j the noise of z_j at the estimated population: constants, so unbiased |
 | `"average"` | equal (UA) |
-| `"posterior"` | 1/V_j with the person's own posterior instead of f (UWA): depends on the noise, so slightly biased |
+| `"posterior"` | 1/V_j at the person's own posterior instead (UWA): depends on the noise, so slightly biased |
 | `"fitted"` | none: the mean of the fitted density |
 
-The population is estimated by a smooth density. Where numbers were asked for their mean only, two moments take its
-place (`_two_moments`), and the last two methods, which need more than that, are refused.
+A person's reports are independent given the number, so with the spread M of the numbers between people those of subset
+p, who gave to the same services, have the mean Σ_j w_pj z̄_pj with the variance (Σ_j w_pj² V_j + M)/n_p.
+
+The population is estimated by a smooth density. Where numbers were asked for their mean only, or services hide levels,
+two moments take its place (`two_moments`), and the last two methods, which need more than that, are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import (
+from pldp.estimates.fused.services import Subsets
+from pldp.estimates.likelihood.density import NO_DENSITY, Density, density, fit_density
+from pldp.estimates.likelihood.log_density import spline_basis
+from pldp.estimates.likelihood.tuples import FusedLikelihood
+from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.pooling import decode
+from pldp.estimates.numbers.evidence import compare_moments, source_evidence, spread, two_moments_of
+from pldp.estimates.numbers.sources import centres, source_pieces
+from pldp.estimates.results.facts import Homogeneity, Note
+from pldp.estimates.results.intervals import CONFIDENCE, Row, normal_reach
+from pldp.estimates.results.notes import (
     ANY_SUBSET,
     HONEST_DEVICES,
     SAME_DISTRIBUTION,
@@ -31,13 +44,7 @@ from pldp.estimates.notes import (
     SAMPLE,
     services_disagree,
 )
-from pldp.estimates.numbers.density import NO_DENSITY, Density, density, fit_density
-from pldp.estimates.numbers.fusion import FusedLikelihood, centres
-from pldp.estimates.numbers.log_density import spline_basis
-from pldp.estimates.numbers.sources import power_mean, source_numbers, source_pieces
-from pldp.estimates.options import Pool, Target, check_pooling, one_of
-from pldp.estimates.power import noticed
-from pldp.estimates.result import CONFIDENCE, Homogeneity, Note, Row, normal_reach
+from pldp.estimates.results.options import Pool, Target, check_pooling, one_of
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
@@ -46,13 +53,12 @@ MeanMethod = Literal["weights", "average", "posterior", "fitted"]
 
 _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
-_TUPLES_AT_ONCE: Final = 1 << 18
+
 _FEW_ENVELOPES: Final = 3
+
 _OWN_NOISE: Final = 100
 """Reports of a subset from which on their own noise is believed, where levels are hidden."""
 
-_TELLING: Final = 1e-9
-"""Curvature of E(z²|x) below which the squares of a service's numbers say nothing about those of people."""
 _SPLINES: Final = 24
 """Detail of the fitted density: a mean does not depend on finer detail."""
 
@@ -127,164 +133,156 @@ def mean(
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
+    check_mean(method, pool, target, mean_only=fused.mean_only)
+    hidden = [source.owner for source in fused.sources if source.hidden is not None]
+    if hidden and method in {"posterior", "fitted"}:
+        raise EstimateError(
+            f"method must be weights or average (ua): service {hidden[0]!r} hides levels, and a curve from several "
+            "services needs levels that show"
+        )
+    fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
+    return _mean(_Services(fused, _population(fused, fitted)), fitted, method, target, pool)
+
+
+def check_mean(method: str, pool: str, target: str, *, mean_only: bool) -> None:
+    """Refuse options of a mean that there are not, or that do not go together."""
     one_of("method", method, get_args(MeanMethod))
     check_pooling(pool, target)
     if pool == "size" and method == "fitted":
         raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")
-    if fused.mean_only and method in {"posterior", "fitted"}:
+    if mean_only and method in {"posterior", "fitted"}:
         raise EstimateError(f"method must be weights or average: {NO_DENSITY}")
-    fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
-    return _mean(_Tables(fused, fitted), method, target, pool)
 
 
-def _mean(tables: _Tables, method: MeanMethod, target: Target, pool: Pool) -> Mean:
-    fused = tables.fused
-    chosen, error, homogeneity = _combined(tables, method, target, pool)
+def _population(fused: Fused, fitted: Density | None) -> FloatArray:
+    """Return likely shares of the buckets."""
+    if fitted is not None:
+        return fitted.shares
+    if fused.mean_only or any(source.hidden is not None for source in fused.sources):
+        return two_moments_of(fused)
+    # Services with many envelopes (Laplace) are left out if there are others: weights need no exact population.
+    rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
+    few = [source.name for source, row in zip(fused.sources, rows, strict=True) if len(row.envelopes) <= _FEW_ENVELOPES]
+    simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
+    return fit_density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES).shares
+
+
+def _mean(services: _Services, fitted: Density | None, method: MeanMethod, target: Target, pool: Pool) -> Mean:
+    fused = services.fused
+    chosen, variance, homogeneity = services.combined(method, pool)
+    if fitted is not None:
+        chosen, variance, homogeneity = *fitted_mean(fitted), fitted.homogeneity
     assumes = pool == "precision" and method in {"weights", "fitted"}
-    several = len(np.unique(fused.cells != ABSENT, axis=0)) > 1
-    by_size = _mean(tables, "weights", target, "size") if assumes and several else None
+    several = len(services.subsets.people) > 1
+    by_size = _mean(services, None, "weights", target, "size") if assumes and several else None
     people = (SAMPLE,) if target == "population" else ()
     levels = (SAME_DISTRIBUTION if method == "fitted" else SAME_MEAN) if assumes else ANY_SUBSET
     scale = (fused.bounds[1] - fused.bounds[0]) / 2
+    drawn = 0.0 if target == "population" else services.spread
 
     def place(number: float) -> float:
         return fused.bounds[0] + (number + 1) * scale
 
-    weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
+    weights = services.weights(method)
+    reports = np.array([source.reports for source in fused.sources])
+    errors = scale * np.sqrt((services.noise + services.spread - drawn) / reports)
+    alone = zip(map(place, services.alone), errors.tolist(), strict=True)
     return Mean(
         place(chosen),
-        scale * error,
+        scale * float(np.sqrt(max(variance - drawn / fused.people, 0.0))),
         fused.people,
         method,
         target,
-        {name: (place(value), scale * error) for name, value, error in tables.single(target)},
-        dict(zip(tables.names, (weights / weights.sum()).tolist(), strict=True)),
+        dict(zip(services.names, alone, strict=True)),
+        dict(zip(services.names, (weights / weights.sum()).tolist(), strict=True)),
         homogeneity,
         by_size,
         (*people, levels, HONEST_DEVICES),
     )
 
 
-class _Tables:
-    """Unbiased numbers and variances of every service, the estimated population, and sums over the tuples."""
+def fitted_mean(fitted: Density) -> tuple[float, float]:
+    """Return the mean of a fitted density on [−1, 1], and its variance for a random sample of people."""
+    scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
+    own = (fitted.mean_standard_error * scale) ** 2
+    return (fitted.mean - fitted.bounds[0]) * scale - 1, own + spread(fitted.shares) / fitted.people
 
-    def __init__(self, fused: Fused, fitted: Density | None) -> None:
-        self.fused, self.fitted = fused, fitted
+
+class _Services:
+    """What the cells of every service count for, and sums over the people who gave to the same services."""
+
+    def __init__(self, fused: Fused, population: FloatArray) -> None:
+        self.fused, self.subsets, self.spread = fused, Subsets.of(fused), spread(population)
         self.names = [source.name for source in fused.sources]
-        self.numbers = [source_numbers(fused, place) for place in range(len(fused.sources))]
-        middle = centres(fused.size)
-        self.by_value = np.array([power_mean(fused, place, z, 2) for place, z in enumerate(self.numbers)]) - middle**2
-        self.variances: FloatArray
-        if fused.mean_only:
-            fourth = np.array([power_mean(fused, place, z, 4) for place, z in enumerate(self.numbers)])
-            self.variances, self.spread = self._two_moments(middle, fourth)
-            return
-        if fitted is None:
-            # Services with many envelopes (Laplace) are left out if there are others: weights need no exact population.
-            rows = [source_pieces(fused, place) for place in range(len(self.names))]
-            few = [name for name, row in zip(self.names, rows, strict=True) if len(row.envelopes) <= _FEW_ENVELOPES]
-            simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
-            fitted = fit_density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
-        population = fitted.shares
-        self.variances = self.by_value @ population
-        self.spread = float(population @ middle**2 - (population @ middle) ** 2)
+        self.cells = [self.subsets.counts(fused, place) for place in range(len(self.names))]
+        evidence = [source_evidence(fused, place, population=population) for place in range(len(self.names))]
+        alone = [decode(each.evidence, "size") for each in evidence]
+        self.alone = [float(each.estimates[0]) for each in alone]
+        total = [_variance(one.counted.ravel(), each.evidence) for each, one in zip(evidence, alone, strict=True)]
+        self.noise = np.array(total) - self.spread
+        self.numbers = [each.of_cells(one.counted[:, 0]) for each, one in zip(evidence, alone, strict=True)]
 
-    def _two_moments(self, middle: FloatArray, fourth: FloatArray) -> tuple[FloatArray, float]:
-        """Return the variance of each service's numbers and the spread between people, from two moments.
+    def weights(self, method: str) -> FloatArray:
+        """Return the weight of each service for a person who gave to all."""
+        return np.ones(len(self.names)) if method == "average" else 1 / self.noise
 
-        E(z²|x) of a service is (nearly) a parabola a + bx + cx², so that its mean is a + bm + cs with the population's
-        mean m and mean square s. The reports' mean of z² gives s, service by service, weighted by the inverse variance
-        at equal shares. Outputs that say nothing about s (c = 0: stochastic rounding) do not need it either: then the
-        spread counts as noise, which is right for the population and on the safe side for the respondents.
-        """
-        squares = self.by_value + middle**2
-        basis = np.stack([np.ones_like(middle), middle, middle**2], axis=1)
-        a, b, c = np.linalg.lstsq(basis, squares.T, rcond=None)[0]
-        counts = [
-            np.bincount(outputs + 1, weights=self.fused.counts, minlength=len(z) + 1)[1:]
-            for z, outputs in zip(self.numbers, self.fused.cells.T, strict=True)
+    def combined(self, method: str, pool: str) -> tuple[float, float, Homogeneity | None]:
+        """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
+        if method == "posterior":
+            return self._posterior()
+        subsets, people = self.subsets, self.subsets.people
+        given = subsets.given * self.weights(method)
+        within = given / given.sum(axis=1, keepdims=True)
+        means = [
+            cells @ z / np.maximum(cells.sum(axis=1), 1) for cells, z in zip(self.cells, self.numbers, strict=True)
         ]
-        reports = np.array([each.sum() for each in counts])
-        first, second = (
-            np.array([each @ z**power / each.sum() for each, z in zip(counts, self.numbers, strict=True)])
-            for power in (1, 2)
-        )
-        weights = reports / squares.mean(axis=1)
-        centre = float(np.clip(weights @ first / weights.sum(), middle[0], middle[-1]))
-        noise = (fourth - squares**2).mean(axis=1)
-        telling = np.where(c > _TELLING, reports * c / np.maximum(noise, _TELLING), 0.0)
-        square = float(telling @ (second - a - b * centre) / (telling @ c)) if telling.any() else 0.0
-        square = float(np.clip(square, centre**2, middle[-1] ** 2))
-        found = a + b * centre + (c - 1) * square
-        return np.clip(found, self.by_value.min(axis=1), self.by_value.max(axis=1)), square - centre**2
+        values = (within * np.transpose(means)).sum(axis=1)
+        noise = within**2 @ self.noise
+        precision = people / (noise + self.spread)
+        share = (precision if method == "weights" and pool == "precision" else people) / 1.0
+        share = share / share.sum()
+        if any(source.hidden is not None for source in self.fused.sources):
+            # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
+            own = (within**2 * (self._own_variances(means) - self.spread)).sum(axis=1)
+            noise = np.where(people >= _OWN_NOISE, np.maximum(own, 0.0), noise)
+        # A share that is not a subset's size leaves part of the spread between people in the error.
+        total = people.sum()
+        drawn = (((share / people - 1 / total) ** 2 * people).sum() + 1 / total) * self.spread
+        variance = float(share**2 @ (noise / people) + drawn)
+        return float(share @ values), variance, self._test(values, noise)
 
-    def single(self, target: str) -> Iterator[tuple[str, float, float]]:
-        """Yield name, mean and standard error of each service alone."""
-        for name, z, outputs, own in zip(self.names, self.numbers, self.fused.cells.T, self.variances, strict=True):
-            counts = np.bincount(outputs + 1, weights=self.fused.counts, minlength=len(z) + 1)[1:]
-            reports = counts.sum()
-            variance = own + (self.spread if target == "population" else 0)
-            yield name, float(counts @ z / reports), float(np.sqrt(variance / reports))
+    def _own_variances(self, means: Sequence[FloatArray]) -> FloatArray:
+        """Return the variance of the numbers of each service among the people of each subset, subsets × services."""
+        squares = [
+            cells @ z**2 / np.maximum(cells.sum(axis=1), 1) for cells, z in zip(self.cells, self.numbers, strict=True)
+        ]
+        return np.asarray(np.transpose(squares) - np.transpose(means) ** 2)
 
-    def per_tuple(self, weights: FloatArray) -> FloatArray:
-        """Return Σ w z / Σ w over the services of each tuple; weights are services, or tuples × services."""
-        result = np.empty(len(self.fused.counts))
-        for start in range(0, len(result), _TUPLES_AT_ONCE):
-            part = slice(start, start + _TUPLES_AT_ONCE)
-            total, norm = np.zeros(len(result[part])), np.zeros(len(result[part]))
-            for place, z in enumerate(self.numbers):
-                outputs = self.fused.cells[part, place]
-                own = np.where(outputs == ABSENT, 0.0, weights[place] if weights.ndim == 1 else weights[part, place])
-                total += own * z[outputs]
-                norm += own
-            result[part] = total / norm
-        return result
+    def _test(self, values: FloatArray, noise: FloatArray) -> Homogeneity | None:
+        """Test whether people of all subsets have the same mean."""
+        share = self.subsets.people / self.subsets.people.sum()
+        one = noise + self.spread
+        covariance = np.diag(share**2 * one / self.subsets.people)
+        known = np.ones((len(share), 1), np.bool_)
+        scale = (self.fused.bounds[1] - self.fused.bounds[0]) / 2
+        return compare_moments((share * values)[:, None], share, known, covariance, one.tolist(), scale)
+
+    def _posterior(self) -> tuple[float, float, None]:
+        """Weigh the reports of every person by the noise at the person's own posterior."""
+        fused, middle = self.fused, centres(self.fused.size) ** 2
+        squares = [source_pieces(fused, place).expectation(z**2) for place, z in enumerate(self.numbers)]
+        weights = np.where(fused.cells == ABSENT, 0.0, posterior_weights(fused, np.array(squares) - middle))
+        counted = np.transpose([z[cells] for z, cells in zip(self.numbers, fused.cells.T, strict=True)])
+        numbers = (weights * counted).sum(axis=1) / weights.sum(axis=1)
+        value = float(fused.counts @ numbers / fused.people)
+        square = float(fused.counts @ (numbers - value) ** 2 / fused.people)
+        return value, max(square, self.spread) / fused.people, None
 
 
-def _combined(tables: _Tables, method: str, target: str, pool: str) -> tuple[float, float, Homogeneity | None]:
-    """Return value and standard error on [−1, 1], and the test."""
-    counts, people = tables.fused.counts, tables.fused.people
-    sampling = tables.spread / people if target == "population" else 0.0
-    if tables.fitted is not None and method == "fitted":
-        fitted = tables.fitted
-        scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
-        value = (fitted.mean - fitted.bounds[0]) * scale - 1
-        error = float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling))
-        return value, error, fitted.homogeneity
-    if method == "posterior":
-        numbers = tables.per_tuple(posterior_weights(tables.fused, tables.by_value))
-        value = float(counts @ numbers / people)
-        total = float(counts @ (numbers - value) ** 2 / people)
-        return value, float(np.sqrt(max(total - tables.spread, 0) / people + sampling)), None
-    weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
-    numbers = tables.per_tuple(weights)
-    # People are put together by the subset of services that they gave to.
-    flags = (tables.fused.cells != ABSENT) @ (1 << np.arange(len(weights)))
-    _, first, subset = np.unique(flags, return_index=True, return_inverse=True)
-    sizes = np.bincount(subset, weights=counts)
-    sums = np.bincount(subset, weights=counts * numbers)
-    given = tables.fused.cells[first] != ABSENT
-    noise = (given * weights**2) @ tables.variances / (given @ weights) ** 2
-    precision = sizes / (noise + tables.spread)
-    by_precision = precision / precision.sum()
-    share = by_precision if method == "weights" and pool == "precision" else sizes / people
-    value = float(share @ (sums / sizes))
-    if any(source.hidden is not None for source in tables.fused.sources):
-        # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
-        squares = np.bincount(subset, weights=counts * numbers**2) / sizes - (sums / sizes) ** 2
-        noise = np.where(sizes >= _OWN_NOISE, np.maximum(squares - tables.spread, 0.0), noise)
-        precision = sizes / (noise + tables.spread)
-        by_precision = precision / precision.sum()
-    # A share that is not a subset's size leaves part of the spread between people in the error.
-    variance = share**2 @ (noise / sizes) + ((share / sizes - 1 / people) ** 2 * sizes).sum() * tables.spread + sampling
-    if len(sizes) < 2:
-        return value, float(np.sqrt(variance)), None
-    # However the mean is pooled, only around the mean of least variance is the sum of squares a χ².
-    statistic = float((((sums / sizes) - by_precision @ (sums / sizes)) ** 2 * precision).sum())
-    # Of any two subsets; those of the largest errors differ the most before it is noticed.
-    worst = np.sort(1 / precision)[-2:].sum()
-    least = noticed(1 / worst, len(sizes) - 1) * (tables.fused.bounds[1] - tables.fused.bounds[0]) / 2
-    return value, float(np.sqrt(variance)), Homogeneity.of(statistic, len(sizes) - 1, noticed=least)
+def _variance(counted: FloatArray, evidence: Evidence) -> float:
+    """Return the variance of what a report counts for, at likely cells."""
+    chances = evidence.expected(slice(0, 1), np.zeros((1, 1)), evidence.mix)[0]
+    return float(chances @ counted**2 - (chances @ counted) ** 2)
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:

@@ -12,10 +12,15 @@ from typing import cast
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.mix import LevelMix
+from pldp.estimates.linear.mix import LevelMix
 from pldp.mechanisms import CategoricalChannel
 from pldp.mechanisms.arrays import LARGEST_ENVELOPES, FloatArray, Pieces, piecewise_arrays
 from pldp.tallies import ABSENT, Fused
+
+
+def centres(size: int) -> FloatArray:
+    """Return the centres of the buckets on [−1, 1]."""
+    return np.asarray((2 * np.arange(size) + 1 - size) / size)
 
 
 def source_mix(fused: Fused, place: int) -> LevelMix:
@@ -50,31 +55,3 @@ def source_pieces(fused: Fused, place: int) -> Pieces:
     found = Pieces.none(size, count)
     found.envelope[:-1] = np.arange(1, count + 1)
     return replace(found, envelopes=np.concatenate([found.envelopes, table]))
-
-
-def source_numbers(fused: Fused, place: int) -> FloatArray:
-    """Return the unbiased number on [−1, 1] of every cell of a source."""
-    source = fused.sources[place]
-    if source.listed is None:
-        return piecewise_arrays(source.channel).unbiased()
-    if source.hidden is None or source.listed.labels is None:
-        return np.asarray(piecewise_arrays(source.channel).unbiased()[source.listed.outputs.astype(np.int64)])
-    numbers = np.array([piecewise_arrays(channel).unbiased() for channel in source.hidden.channels])
-    undo = source_mix(fused, place).inverse[:, source.listed.labels]
-    return np.asarray((undo * numbers[:, source.listed.outputs.astype(np.int64)]).sum(axis=0))
-
-
-def power_mean(fused: Fused, place: int, numbers: FloatArray, power: int) -> FloatArray:
-    """Return the mean of a power of a source's numbers for every value, over all its outputs, seen or not."""
-    source = fused.sources[place]
-    if source.hidden is None or source.listed is None:
-        return source_pieces(fused, place).expectation(numbers**power)
-    mix = source_mix(fused, place)
-    own = np.array([piecewise_arrays(channel).unbiased() for channel in source.hidden.channels])
-    total = np.zeros(source.channel.size)
-    for level, channel in enumerate(source.hidden.channels):
-        rows = piecewise_arrays(channel).pieces()
-        for label in range(len(own)):
-            number = mix.inverse[:, label] @ own
-            total += mix.shares[level] * mix.matrix[label, level] * rows.expectation(number**power)
-    return total

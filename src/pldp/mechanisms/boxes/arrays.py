@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pldp.mechanisms.arrays import FloatArray, IntArray, Outputs, arrays
 from pldp.mechanisms.boxes.channel import SampledBoxes
 from pldp.mechanisms.honest import Range
-from pldp.mechanisms.sets.arrays import SetArrays, SetPatterns
+from pldp.mechanisms.sets.arrays import SetArrays
 
 
 class BoxArrays(SetArrays):
@@ -140,13 +140,6 @@ class BoxArrays(SetArrays):
     def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
         """The true pattern with p − q, and any one with q·2^{s−k}."""
         return np.asarray(self._answer[0] * table + self._noise(sets.shape[1]))
-
-    def mixed(self, forms: Sequence[BoxArrays], weights: FloatArray) -> SetPatterns:
-        """Answers have the mean p and the mean q: randomized response again."""
-        found = BoxArrays(self.channel)
-        contrast, noise = weights @ np.array([form._answer for form in forms])  # noqa: SLF001 - its own class
-        found._answer = (float(contrast), float(noise))
-        return found
 
 
 FORMS: Final = {SampledBoxes: BoxArrays}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from pldp.mechanisms.arrays import CHUNK, ByteArray, FloatArray, IntArray, Outpu
 from pldp.mechanisms.honest import Range
 from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.privset.channel import PrivSet
-from pldp.mechanisms.sets.arrays import SetArrays, SetPatterns, pattern_bits, patterns_of
+from pldp.mechanisms.sets.arrays import SetArrays, pattern_bits, patterns_of
 
 
 class PrivSetArrays(SetArrays):
@@ -99,12 +98,6 @@ class PrivSetArrays(SetArrays):
         by_count = [sum(math.comb(there, j) * coefficients[j] for j in range(there + 1)) for there in range(items + 1)]
         there = [(pattern & part).bit_count() for pattern in range(1 << sets.shape[1])]
         return np.asarray(np.array(by_count)[there] - chance)[None, :]
-
-    def mixed(self, forms: Sequence[PrivSetArrays], weights: FloatArray) -> SetPatterns:
-        """Subsets meet a set with the mean probability: the same mechanism again."""
-        found = PrivSetArrays(self.channel)
-        found._held = np.tensordot(weights, np.array([form._held for form in forms]), 1)  # noqa: SLF001
-        return found
 
     def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
         """By inclusion and exclusion from how often a subset holds all items of each part, and people none of them."""

@@ -198,6 +198,14 @@ class _ValueResponseArrays(ByValue, _Direct):
     def step(self) -> FloatArray:
         return np.array(self.channel.truth_weights) / TOTAL - self.low
 
+    @cached_property
+    def _supports(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Those of krr, which it is where all values have one budget."""
+        if len(set(self.channel.other_weights)) > 1:
+            return super()._supports
+        low, step = float(self.low[0]), float(self.step[0])
+        return low + step, low, step
+
     def cell_law(self, cells: Cells) -> CellLaw:
         """Low and step belong to the value."""
         return CellLaw.of(np.zeros(self.channel.size, np.intp), 1, low=1.0, step=1.0)
@@ -215,6 +223,54 @@ class _ValueResponseArrays(ByValue, _Direct):
         """Other values name this one with their own q."""
         truth = self.low + self.step
         return Range(np.minimum(truth, self.low.min()), np.maximum(truth, self.low.max()))
+
+    @cached_property
+    def _tier(self) -> npt.NDArray[np.intp]:
+        """Which values are protected alike."""
+        _, tier = np.unique(np.stack([self.low, self.step]), axis=1, return_inverse=True)
+        return np.asarray(tier.reshape(-1), np.intp)
+
+    def _by_tier(self, numbers: FloatArray) -> FloatArray:
+        """Return sums over the other values of each tier, values × tiers (× columns)."""
+        tiers = int(self._tier.max()) + 1
+        sums = np.zeros((tiers, *numbers.shape[1:]))
+        np.add.at(sums, self._tier, numbers)
+        others = np.repeat(sums[None], len(numbers), axis=0)
+        others[np.arange(len(numbers)), self._tier] -= numbers
+        return others
+
+    def pattern_law(self) -> FloatArray:
+        """States are another value of each tier, and the value; patterns name another value of each tier, or it.
+
+        With q of the true value, any other one is named with q, and the true one with p.
+        """
+        low, step, tiers = self.low, self.step, int(self._tier.max()) + 1
+        first = [int(np.flatnonzero(self._tier == tier)[0]) for tier in range(tiers)]
+        sizes = self._by_tier(np.ones(len(low)))
+        law = np.empty((len(low), tiers + 1, tiers + 1))
+        for state, value in enumerate(first):
+            law[:, state, :-1] = low[value] * sizes
+            law[:, state, state] += step[value]
+            law[:, state, -1] = low[value]
+        law[:, -1, :-1] = low[:, None] * sizes
+        law[:, -1, -1] = low + step
+        return law
+
+    def output_patterns(self) -> npt.NDArray[np.intp] | None:
+        """The tier of the value that is named, or the last pattern where that is the label itself."""
+        found = np.repeat(self._tier[None], len(self._tier), axis=0)
+        np.fill_diagonal(found, int(self._tier.max()) + 1)
+        return found
+
+    def pattern_states(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        """Shares of the other values of each tier, and of the value itself."""
+        del whole
+        return np.concatenate([self._by_tier(shares), shares[:, None]], axis=1)
+
+    def pattern_counts(self, support: FloatArray, reports: Whole) -> FloatArray:
+        """Every report names one value."""
+        del reports
+        return np.concatenate([np.moveaxis(self._by_tier(support), 1, -1), support[..., None]], axis=-1)
 
     @cached_property
     def _parts(self) -> FloatArray:

@@ -14,7 +14,6 @@ Packed rows of bits are turned into one column of words per item where that is f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -87,30 +86,14 @@ class SetPatterns(ABC):
         whole = (1 << sets.shape[1]) - 1
         return self.moment(sets, self.pattern_chances(sets, supports), whole, whole)
 
-    def least_noise(self, sets: IntArray) -> FloatArray:
-        """Return at most the least variance of the weight of each set from any one person; all items are alike."""
-        items = sets.shape[1]
-        if items > self.largest:
-            return np.zeros(len(sets))
-        there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
-        alike = np.arange(items)[None, :]
-        return np.full(len(sets), min(self.second_moment(alike, own)[0] - own.prod() for own in there))
-
-    def showing_all(self, sets: IntArray) -> FloatArray:
-        """Return how often reports that tell show all items of each set, by what a person has of it (sets × 2^items).
-
-        All items are alike, so only their number matters.
-        """
-        items = sets.shape[1]
-        if items > self.largest:
-            return np.zeros((len(sets), 1 << items))
-        there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
-        found = np.array([self.pattern_chances(np.arange(items)[None, :], own)[0, -1] for own in there])
-        return np.tile(found[pattern_bits(items).sum(axis=1)], (len(sets), 1))
-
     def growth(self, supports: FloatArray) -> float:
         """Return the least factor, at most 1, by which one more item changes an expected standard error."""
         return 0.0
+
+    def clearest(self, items: int) -> SetPatterns:
+        """Return a form whose reports say at least as much about its first items as these about any so many."""
+        del items
+        return self
 
     @property
     def forged(self) -> FloatArray:
@@ -124,10 +107,6 @@ class SetArrays(SetPatterns, ChannelArrays):
     """A channel for sets over arrays."""
 
     channel: SetChannel
-
-    @abstractmethod
-    def mixed(self, forms: Sequence[Any], weights: FloatArray) -> SetPatterns:
-        """Return what reports show whose channel is one of several of this form, each with a probability."""
 
     def pattern_counts(self, counts: IntArray, sets: IntArray) -> IntArray:
         """Return how often each pattern came, given the counts of integer outputs; bits are counted elsewhere."""
@@ -275,11 +254,10 @@ class ItemSetArrays(SetArrays):
             table = np.concatenate([table * own[:, :1], table * own[:, 1:]], axis=1)
         return table
 
-    def mixed(self, forms: Sequence[ItemSetArrays], weights: FloatArray) -> SetPatterns:
-        """Patterns of several items are no product any more."""
-        from pldp.mechanisms.sets.mixed import MixedItemSets  # noqa: PLC0415 - it needs this module
-
-        return MixedItemSets(forms, weights)
+    def clearest(self, items: int) -> SetPatterns:
+        """Any bit is one of these, perturbed once more: the largest p with the least q."""
+        channel = self.channel
+        return ItemSetArrays(ItemSet(items, (max(channel.kept),) * items, (min(channel.raised),) * items))
 
     def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
         """Perturb one item after the other."""
@@ -306,22 +284,6 @@ class ItemSetArrays(SetArrays):
     def second_moment(self, sets: IntArray, supports: FloatArray) -> FloatArray:
         """Multiply over items."""
         return np.asarray(self._squares(supports)[sets].prod(axis=1))
-
-    def least_noise(self, sets: IntArray) -> FloatArray:
-        """Var(W) is Π s − 1 for a person who has all items and Π s for others, s the mean squares of the bits."""
-        present, absent = (
-            self._squares(np.ones(self.channel.size))[sets],
-            self._squares(np.zeros(self.channel.size))[sets],
-        )
-        return np.asarray(np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1)))
-
-    def showing_all(self, sets: IntArray) -> FloatArray:
-        """Multiply over items: p of those that a person has, q of others."""
-        table = np.ones((len(sets), 1))
-        for column in sets.T:
-            own = self.truth_support[column][:, None], self.other_support[column][:, None]
-            table = np.concatenate([table * own[1], table * own[0]], axis=1)
-        return table
 
     def growth(self, supports: FloatArray) -> float:
         """One more item multiplies the second moment."""

@@ -8,13 +8,21 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
+from pldp.epsilon import (
+    Micro,
+    checked_budgets,
+    micro_epsilon_of_powers,
+    micro_epsilon_of_ratio,
+    noise_weights,
+    scaled_logarithm,
+)
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, largest_odds, too_small
 from pldp.mechanisms.contrast import Contrast
 from pldp.mechanisms.guessing import guess_bits
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.set_channel import SetChannel
+from pldp.mechanisms.set_limits import SetLimits
 
 Pair = tuple[Micro, Micro]
 """Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `math.inf` sets no limit."""
@@ -224,14 +232,25 @@ class ItemSet(SetChannel):
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
         """Multiply over items: each bit, of a present item or an absent one, speaks as much as it can."""
+        return self.limited_odds(other, SetLimits(), same_value=same_value)
+
+    def limited_odds(self, other: Channel, limits: SetLimits, *, same_value: bool) -> Odds:
+        """Multiply over items, present or absent as it suits the two sets that a report tells apart best."""
         if not isinstance(other, ItemSet) or other.size != self.size:
             raise EpsilonError("outputs of different form show the level: there is no finite leak")
-        kinds = Counter(zip(self.pairs, other.pairs, strict=True))
-        return [
-            (ratio, power * count)
-            for both, count in kinds.items()
-            for ratio, power in largest_odds(_bit_weights(*both, same_value=same_value))
-        ]
+        both = list(zip(self.pairs, other.pairs, strict=True))
+        known = {kind: _bit_odds(*kind, same_value=same_value) for kind in set(both)}
+        if any(odds.infinite for odds in known.values()):
+            return [(Fraction(0), -1)]  # one item alone may always be ticked
+        items = [known[kind] for kind in both]
+        gains = [odds.gain for odds in items]
+        sets = (limits.best_set(gains), ()) if same_value else limits.best_pair(gains, [odds.loss for odds in items])
+        chosen = [odds.neither for odds in items]
+        for item in sets[0]:
+            chosen[item] = items[item].ours
+        for item in sets[1]:
+            chosen[item] = items[item].theirs
+        return list(Counter(chosen).items())
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
@@ -241,17 +260,44 @@ class ItemSet(SetChannel):
         return math.prod((one if bit else 1 - one for one, bit in chances), start=Fraction(1))
 
 
-def _bit_weights(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Iterator[tuple[int, int]]:
-    """Yield 2³² times both probabilities of a 1 and of a 0, each given by its weights if present and if absent.
+class _BitOdds(NamedTuple):
+    """The largest Q(y|x)/Q'(y|x') of one item's bit, by which sets have the item; 0 where there is no limit."""
 
-    A bit that both channels leave as it is has no protection: sets are compared that agree in it.
+    neither: Fraction
+    ours: Fraction  #: The first set has it; both have it where they are the same.
+    theirs: Fraction  #: The second set has it.
+
+    @property
+    def infinite(self) -> bool:
+        return not all(self)
+
+    @property
+    def gain(self) -> int:
+        return scaled_logarithm(self.ours / self.neither)
+
+    @property
+    def loss(self) -> int:
+        return scaled_logarithm(self.theirs / self.neither)
+
+
+def _bit_odds(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> _BitOdds:
+    """Return what the bit of an item tells, from its weights in both channels.
+
+    An item that both sets have is not looked at: whichever bit comes, it would tell more were it in one of them only.
+    A bit that both channels leave as it is has no protection: sets are compared that agree in it, and it tells nothing.
     """
-    open_bit = own == other == (BIT_TOTAL, 0)
-    for mine, one in enumerate(own):
-        for theirs, two in enumerate(other):
-            if mine == theirs or not (same_value or open_bit):
-                yield one, two
-                yield BIT_TOTAL - one, BIT_TOTAL - two
+
+    def largest(one: int, two: int) -> Fraction:
+        ((ratio, _),) = largest_odds([(one, two), (BIT_TOTAL - one, BIT_TOTAL - two)])
+        return ratio
+
+    (kept, raised), (other_kept, other_raised) = own, other
+    neither = largest(raised, other_raised)
+    if own == other == (BIT_TOTAL, 0):
+        return _BitOdds(neither, neither, neither)
+    if same_value:
+        return _BitOdds(neither, largest(kept, other_kept), neither)
+    return _BitOdds(neither, largest(kept, other_raised), largest(raised, other_kept))
 
 
 def _sum(odds: Iterable[tuple[int, int]]) -> Micro:

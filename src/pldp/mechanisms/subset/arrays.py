@@ -263,6 +263,30 @@ class _ItemSubsetArrays(RowArrays):
         low = self.support_sum(self._other, cells)
         return self.weighted_products(weights * low**2, weights * low * self.step, weights * self.step**2, cells)
 
+    def pattern_law(self) -> FloatArray:
+        """States are a value of another tier, another one of its tier, and the value itself.
+
+        Patterns are a set of another tier, one of its tier without it, and one with it.
+        """
+        law = []
+        for own, mate in ((0, 0), (0, 1), (1, 0)):
+            named = self._other + self.step * own
+            tier = self._of_tier(self._other) + self.step * (own + mate)
+            has = named + self._overlap * (tier - named)
+            law.append(np.stack([1 - tier, tier - has, has], axis=-1))
+        return np.stack(law, axis=1)
+
+    def pattern_states(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        """Shares of values of other tiers, of others of its tier, and of the value itself."""
+        of_tier = self._of_tier(shares)
+        return np.stack([whole - of_tier, of_tier - shares, shares], axis=1)
+
+    def pattern_counts(self, support: FloatArray, reports: Whole) -> FloatArray:
+        """Every set of a tier supports as many values."""
+        (chosen,) = columns(support, np.array(self.channel.chosen))
+        sets = self._of_tier(support / chosen)
+        return np.stack([reports - sets, sets - support, support], axis=-1)
+
     def chance_support(self) -> FloatArray:
         """Those sets that are made from noise, or from another value of the tier if all are as frequent."""
         others = self._of_tier(np.ones(self.channel.size)) - 1

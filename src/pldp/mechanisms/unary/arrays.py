@@ -111,6 +111,13 @@ def _set_true_bits(rows: ByteArray, values: Values, ones: npt.NDArray[np.bool_])
     rows[place] = (rows[place] & ~mask) | (mask * ones)
 
 
+def binomial(trials: int, chance: float) -> FloatArray:
+    """Return the probability of each number of successes, 0 … trials."""
+    ones = np.arange(trials + 1)
+    ways = [lgamma(trials + 1) - lgamma(number + 1) - lgamma(trials - number + 1) for number in range(trials + 1)]
+    return np.asarray(np.exp(np.array(ways) + ones * np.log(chance) + (trials - ones) * np.log1p(-chance)))
+
+
 class _BitArrays(RowArrays):
     """Row z has L_zj = p/q where bit j is 1, else (1−p)/(1−q), times what all values share."""
 
@@ -171,6 +178,22 @@ class _UnaryArrays(_BitArrays, PersonalArrays):
         base = count * np.log(q) + (size - count) * np.log1p(-q)
         ones = self.support_sum(np.ones(size), cells).astype(np.intp)
         return CellLaw.of(ones, size + 1, base=base, low=self.low, step=self.step)
+
+    def row_law(self, classes: npt.NDArray[np.intp]) -> FloatArray:
+        """Return how often rows of each class (of every number of ones) have a bit that is 0, or 1: 1 × 2 × 2·classes.
+
+        States are "has another label" and "has this one"; bits are independent given the value.
+        """
+        size, p, q = self.channel.size, float(self.channel.truth_support), float(self.channel.other_support)
+        own, others = np.array([1 - p, p]), binomial(size - 1, q)
+        true = np.outer(own, others)  # bit × ones among the others
+        mates = np.convolve([1 - p, p], binomial(size - 2, q)) if size > 1 else others
+        other = np.outer([1 - q, q], mates)
+        law = np.zeros((2, 2, int(classes.max()) + 1))
+        for state, table in enumerate((other, true)):
+            for bit in (0, 1):
+                np.add.at(law[state, bit], classes[bit : bit + size], table[bit])
+        return law.reshape(1, 2, -1)
 
     def ones_law(self) -> FloatArray:
         """Bernoulli(p) + Binomial(k−1, q), whatever the value."""

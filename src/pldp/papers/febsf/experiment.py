@@ -22,6 +22,7 @@ from pldp.papers.febsf import theory
 from pldp.papers.febsf.counts import Counted, hidden_methods, shown_methods
 from pldp.papers.febsf.setting import BUDGETS, DATASETS, SIZES, Setting
 from pldp.papers.running import Progress, in_parallel, mean_and_error, track
+from pldp.papers.shrinkage import shrink_fit
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, Counts, OutputCounts
 
@@ -148,7 +149,7 @@ def _hidden_methods(hidden: HiddenReports, *, everything: bool) -> Iterator[tupl
     yield "joint", fitted.fit.shares
     if not everything:
         return
-    yield "joint_shrunk", fitted.shrunk
+    yield "joint_shrunk", shrink_fit(fitted.fit, fitted.information)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the warning is for users; here its result is the point
         yield "emoa", febsf.emoa(hidden)

@@ -1,6 +1,5 @@
 """Plan a choice of one label: the share of each label."""
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -8,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates import Decoder, HiddenReports, expected_covariance, norm_sub
-from pldp.mechanisms import Bits, CategoricalChannel, Channel, categorical, names
+from pldp.estimates import expected_reports, norm_sub
+from pldp.mechanisms import CategoricalChannel, Channel, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, label_arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
@@ -23,12 +22,7 @@ from pldp.planning.kinds.kind import (
     order_shares,
     unprotected_labels,
 )
-from pldp.simulate import perturb
 from pldp.survey import Choice
-from pldp.tallies import BitCounts, Counts, OutputCounts
-
-SAMPLED_REPORTS: Final = 20_000
-"""Unary reports drawn to average the information of hidden levels: their rows cannot be listed."""
 
 SEARCHED_BUDGETS: Final = 5
 """Different budgets of labels among which the worst shares are sought: the extreme ones, and some between."""
@@ -76,9 +70,11 @@ class PlannedChoice(PlannedKind[Choice]):
 
     def one_report(self, question: Choice, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of each share, also where budgets differ between labels."""
-        form = _form(channel)
-        decoder = Decoder.plain(form, shares) if question.stages else Decoder.at(form, shares)
-        return OneReport(decoder.variance(shares), decoder.least_variance, decoder.manipulation)
+        decoded = expected_reports(
+            [_form(channel)], np.eye(1), np.ones(1), shares, visible=True, summed=not question.stages
+        )
+        variance = decoded.variance() * decoded.reports
+        return OneReport(variance, float(variance.mean()), decoded.manipulation)
 
     def remarks(self, question: Choice) -> tuple[str, ...]:
         """Name labels without protection."""
@@ -100,31 +96,15 @@ class PlannedChoice(PlannedKind[Choice]):
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:
-        """Return the asymptotic variances of the joint likelihood fit.
-
-        The information of one report is exact for integer outputs; for unary reports it is averaged over simulated
-        ones, with a relative error of about 1 %.
-        """
+        """Return the variances of decoded shares, pooled by precision."""
         if len(shares) > LARGEST_DENSE:
             raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
         if (reports <= 0).any():
             raise PlanError("level_mix must give every level some people where levels are hidden")
-        own, mix = categorical(channels), reports / reports.sum()
-        form = own[0].form
-        if isinstance(form, Bits):
-            generator = np.random.default_rng(0)
-            values = generator.choice(len(shares), SAMPLED_REPORTS, p=shares)
-            levels = generator.choice(len(mix), SAMPLED_REPORTS, p=mix)
-            rows = perturb(own, values, generator, level=levels).astype(np.uint8)
-            labels = perturb(label_channel, levels, generator)
-            parts = (rows[labels == label] for label in range(len(mix)))
-            counts: list[Counts] = [BitCounts.of_rows(part, form, patterns=True) for part in parts]
-        else:
-            # As many as there are people: what hardly ever comes counts as half a report, not as half of a few.
-            each = math.ceil(float(reports.sum()) / form.count)
-            counts = [OutputCounts(np.full(form.count, each, np.int64))] * len(own)
-        hidden = HiddenReports.of(own, label_channel, counts)
-        return np.asarray(np.diag(expected_covariance(hidden, shares, mix)) * hidden.reports / reports.sum())
+        forms, label = [_form(channel) for channel in channels], label_arrays(label_channel).matrix()
+        summed = not question.stages
+        decoded = expected_reports(forms, label, reports / reports.sum(), shares, visible=False, summed=summed)
+        return np.asarray(decoded.variance() * decoded.reports / reports.sum())
 
 
 @lru_cache(maxsize=16)

@@ -54,7 +54,7 @@ class Change(Kind):
 
     def says(self, result: Mapped) -> str:
         """Return the largest changes in words."""
-        rows = sorted(self.named(result, result["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))
+        rows = sorted(self.named(result, result["rows"]), key=lambda row: -round(abs(row["estimate"] or 0.0), 9))
         names = result.get("names")
         return self._told(result, rows, f"{names[0]} minus {names[1]}: " if names else "changes of ")
 

@@ -1,7 +1,7 @@
 """People who choose any number of labels: a value is a row of packed bits, bit i for label i."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,9 @@ from pldp.mechanisms.arrays import FloatArray, IntArray, Values
 from pldp.simulate.kinds.kind import LabelKind, rank_weights
 from pldp.simulate.sampling import pack_baskets
 from pldp.survey import Choices
+
+_CELLS_AT_ONCE: Final = 1 << 20
+"""Labels × people that are drawn at a time; smaller populations of a seed are the same in one block."""
 
 
 class SimulatedChoices(LabelKind[Choices]):
@@ -39,6 +42,16 @@ class SimulatedChoices(LabelKind[Choices]):
         chances = rank_weights(size) / 2 if shares is None else shares
         if chances.shape != (size,) or not ((chances >= 0) & (chances <= 1)).all():
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
+        # Block by block: a thousand labels of a hundred thousand people at once would take a gigabyte.
+        step = max(1, _CELLS_AT_ONCE // size)
+        blocks = [
+            self._ticked(question, min(step, people - start), chances, generator) for start in range(0, people, step)
+        ]
+        return np.concatenate([np.zeros((0, (size + 7) // 8), np.uint8), *blocks])
+
+    def _ticked(self, question: Choices, people: int, chances: FloatArray, generator: np.random.Generator) -> Values:
+        """Return the packed labels of some people."""
+        size = len(question.values)
         ticked = generator.random((people, size)) < chances
         if question.at_most is not None:
             many = ticked.sum(axis=1) > question.at_most

@@ -1,7 +1,7 @@
 """A choice of any number of labels."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -13,6 +13,7 @@ from pldp.mechanisms import (
     Domain,
     Micro,
     SetChannel,
+    SetLimits,
     build_whole_set,
     epsilon_text,
     hideable,
@@ -145,9 +146,9 @@ class Choices(LabelQuestion):
         several = free and named is None and not _DECIDES & entry.table.keys() and not entry.tracked
         forms = []
         if named != SET:
-            parts = zip(values, read_side_parts(entry, values), strict=True)
-            shared = {label: max(sides) for label, sides in parts if sides is not None}
-            price = Fraction(_largest_difference(shared, _at_most(entry, len(values)), _exclusive(entry)))
+            # A label without protection costs nothing: sets are compared that agree in it.
+            sides = [(Fraction(0), Fraction(0)) if pair is None else pair for pair in read_side_parts(entry, values)]
+            price = Fraction(cls.read_limits(entry, len(values)).largest_difference(*zip(*sides, strict=True)))
             forms.append(form(ITEM, price or Fraction(1), f"an ε for each of the {len(values)} labels"))
         if named == SET or several:
             forms.append(form(SET, Fraction(1), f"one ε for the whole set of {len(values)} labels"))
@@ -159,12 +160,16 @@ class Choices(LabelQuestion):
         if entry.table.get("budget") == SET:
             return super().dearest(entry)
         values = read_labels(entry)
-        budgets = cls.read_budgets(entry, values) or ((super().dearest(entry),) * len(values),)
-        limits = (_at_most(entry, len(values)), _exclusive(entry))
-        finite = (
-            {label: int(micro) for label, micro in zip(values, own, strict=True) if micro < math.inf} for own in budgets
-        )
-        return int(max(_largest_difference(each, *limits) for each in finite))
+        limits, dearest = cls.read_limits(entry, len(values)), super().dearest(entry)
+        budgets = cls.read_budgets(entry, values) or ((dearest,) * len(values),)
+        sides = read_sides(entry, values) or [[(micro, micro) for micro in own] for own in budgets]
+        return int(max(_largest_difference(limits, *zip(*own, strict=True)) for own in sides))
+
+    @classmethod
+    def read_limits(cls, entry: Entry, size: int) -> SetLimits:
+        """Return which sets may be ticked."""
+        places = {label: place for place, label in enumerate(read_labels(entry))}
+        return SetLimits(_at_most(entry, size), frozenset(places[label] for label in _exclusive(entry)))
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
@@ -305,16 +310,24 @@ class Choices(LabelQuestion):
             return promises[0] if places else 0
         return sum(promises[place] for place in places)
 
-    def largest_difference(self, parts: Sequence[Micro]) -> Micro:
+    @property
+    def set_limits(self) -> SetLimits:
+        """Which sets may be ticked."""
+        return SetLimits(self.at_most, frozenset(map(self.value_index, self.exclusive)))
+
+    def charge(self, level: int) -> int:
+        """Return the most that two sets differ by, over the promises for both sides of their labels."""
+        sides = self.side_promises(level) or [(micro, micro) for micro in self.promises(level)]
+        return int(self.largest_difference(*zip(*sides, strict=True)))
+
+    def largest_difference(self, parts: Sequence[Micro], absent: Sequence[Micro] = ()) -> Micro:
         """Return the ε of the whole set, or the most that the labels in which two sets differ have together.
 
         Labels without protection are not counted: sets are compared that agree in them.
         """
         if self.whole:
             return super().largest_difference(parts)
-        finite = {label: micro for label, micro in zip(self.values, parts, strict=True) if micro < math.inf}
-        most: Micro = _largest_difference(finite, self.at_most, self.exclusive)
-        return most
+        return _largest_difference(self.set_limits, parts, absent or parts)
 
     def price(self, channel: Channel) -> int:
         """Return the ε of the whole set, or the sum over all labels that have a price."""
@@ -328,15 +341,10 @@ class Choices(LabelQuestion):
         return None
 
 
-def _largest_difference(budgets: Mapping[str, Any], at_most: int | None, exclusive: Collection[str]) -> Any:
-    """Return the most that the labels in which two sets differ have together.
-
-    Two sets of at most m labels differ in 2m of them; one exclusive label differs from m others, or from another one.
-    """
-    most = len(budgets) if at_most is None else at_most
-    others = sorted((budgets[label] for label in budgets if label not in exclusive), reverse=True)
-    alone = sorted((budgets[label] for label in budgets if label in exclusive), reverse=True)
-    return max(sum(others[: 2 * most]), sum([*alone[:1], *others[:most]]), sum(alone[:2]))
+def _largest_difference(limits: SetLimits, ticked: Sequence[Micro], unticked: Sequence[Micro]) -> Micro:
+    """Return the most that two sets differ by in labels that have a budget."""
+    finite = ([0 if micro == math.inf else micro for micro in side] for side in (ticked, unticked))
+    return limits.largest_difference(*finite)
 
 
 def _exclusive(entry: Entry) -> tuple[str, ...]:

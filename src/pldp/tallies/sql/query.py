@@ -106,6 +106,9 @@ class InPlace:
     good_ids: bool = False  #: Every report has an id of the right length, so that they need not be read.
 
 
+_PLAIN = InPlace()
+
+
 class Query:
     """The parts of a query."""
 
@@ -116,7 +119,7 @@ class Query:
         dialect: Dialect,
         pairs: Sequence[Pair] = (),
         bytes_as: Bytes = "binary",
-        how: InPlace = InPlace(),  # noqa: B008 - it is frozen
+        how: InPlace = _PLAIN,
     ) -> None:
         empty = Tally.empty(survey, pairs=pairs)  # refuses what cannot be counted
         self.survey, self.table, self.dialect, self.bytes_as = survey, table, dialect, bytes_as

@@ -1,0 +1,220 @@
+"""Cells of a table of two or three questions: from counts of marks to evidence, and what is decoded from it.
+
+A target is a cell, a combination of values; its states are those of every question, its patterns those that all answers
+show. Answers are perturbed independently of each other, so laws, and what patterns count, are products over questions.
+Reports show a combination of levels, or of labels of them (`LabelChances`).
+
+Where levels show, combinations are pooled by one weight each, what one person of it counts in every cell; where labels
+mix them, all states of a cell are pooled together (matrix weights), as other states then say much of the wanted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.estimates.kinds.sides import Margin, Side
+from pldp.estimates.linear.evidence import Evidence, LabelChances, Levels
+from pldp.estimates.linear.known import GivenMix
+from pldp.estimates.linear.mix import MixBounds
+from pldp.estimates.linear.patterns import Patterns, cross_patterns
+from pldp.estimates.linear.pooling import Linear, decode
+from pldp.estimates.results.consistency import nearest_tables
+from pldp.estimates.results.options import Pool
+from pldp.mechanisms.arrays import FloatArray
+from pldp.tallies import Pair, TableCounts, Tally
+
+Step = Callable[[FloatArray], FloatArray]
+
+
+def inner(table: FloatArray) -> FloatArray:
+    """Return the numbers of an augmented table that are about all questions."""
+    return table[(slice(None, -1),) * table.ndim]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Reports that answer all of some questions: `marked` counts them by what they show, an axis of marks per question.
+
+    `places` are those of the sides among the questions of the combinations of `chances`.
+    """
+
+    sides: tuple[Side, ...]
+    chances: LabelChances
+    marked: Mapping[Levels, FloatArray]
+    bounds: MixBounds | None
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        sides: Sequence[Side],
+        chances: LabelChances,
+        counts: Mapping[Levels, TableCounts],
+        bounds: MixBounds | None,
+    ) -> Cells:
+        """Take the reports that came; what nothing is known of a mix says nothing."""
+        marked = {shown: own.marked.astype(np.float64) for shown, own in counts.items() if own.reports}
+        known = None if bounds is None or bounds.nothing else bounds
+        return cls(tuple(sides), chances, marked, known, tuple(range(len(sides))))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of every question."""
+        return tuple(side.size for side in self.sides)
+
+    def only(self, kept: Sequence[int]) -> Cells:
+        """Return the same reports without what they say of other questions."""
+        index = tuple(slice(None) if axis in kept else -1 for axis in range(len(self.sides)))
+        return replace(
+            self,
+            sides=tuple(self.sides[axis] for axis in kept),
+            marked={shown: own[index] for shown, own in self.marked.items()},
+            places=tuple(self.places[axis] for axis in kept),
+        )
+
+    def levels(self, axis: int) -> list[int]:
+        """Return the level of a question in every combination."""
+        return [levels[self.places[axis]] for levels in self.chances.combinations]
+
+    @cached_property
+    def _patterns(self) -> Patterns:
+        chosen = [side.patterns.chosen(self.levels(axis)) for axis, side in enumerate(self.sides)]
+        if any(patterns.weights.shape[2] > 1 for patterns in chosen):
+            chosen = [_of_each(patterns, size) for patterns, size in zip(chosen, self.shape, strict=True)]
+        found = cross_patterns(chosen)
+        weights, whole = found.weights, np.broadcast_to(found.whole, found.weights[:, 0].shape)
+        if self.chances.visible:
+            weights = np.stack([whole - weights[:, -1], weights[:, -1]], axis=1)
+        return Patterns(found.law, weights, whole)
+
+    def _counts(self, shown: Levels) -> FloatArray:
+        """Counts of patterns of every cell, cells × patterns."""
+        steps = [
+            lambda table, side=side, level=shown[place]: side.read(table, level)
+            for side, place in zip(self.sides, self.places, strict=True)
+        ]
+        return _crossed(self.marked[shown], steps)
+
+    def evidence(self, margins: FloatArray) -> Evidence:
+        """Return the counts of patterns, given likely shares of fewer questions (an augmented table)."""
+        patterns = self._patterns
+        counts = np.zeros((len(self.chances.matrix), int(np.prod(self.shape)), patterns.whole.shape[2]))
+        for number, shown in enumerate(self.chances.combinations):
+            if shown in self.marked:
+                counts[number] = self._counts(shown)
+        known = () if self.bounds is None else (GivenMix(self.bounds, self.chances.members),)
+        reports = float(counts.sum(axis=(0, 2)).max())
+        return Evidence(
+            counts,
+            patterns,
+            self.chances.matrix,
+            self.chances.visible,
+            exclusive=False,
+            likely_states=lambda shares: self._states(margins, shares, reports),
+            known=known,
+        )
+
+    def _states(self, margins: FloatArray, shares: FloatArray, reports: float) -> FloatArray:
+        """Return shares of states that could be true, none impossible: cells × states."""
+        augmented, own = margins.copy(), np.clip(shares, 1 / reports, 1 - 1 / reports).reshape(self.shape)
+        few, most, whole = own, slice(None, -1), slice(-1, None)
+        for axis in range(own.ndim):  # a cell has no more people than it has without one of its questions
+            few = np.minimum(few, margins[tuple(whole if each == axis else most for each in range(own.ndim))])
+        augmented[(most,) * own.ndim] = few
+        states = self.states_of(augmented)
+        rest, last = np.maximum(states[:, :-1], 0) + 1 / reports, own.reshape(-1, 1)
+        return np.concatenate([rest / rest.sum(axis=1, keepdims=True) * (1 - last), last], axis=1)
+
+    def states_of(self, augmented: FloatArray) -> FloatArray:
+        """Return the shares of the states of every cell, cells × states, given an augmented table."""
+        return _crossed(augmented, [side.states for side in self.sides])
+
+    @property
+    def noise(self) -> FloatArray:
+        """The mean square of what a report counts for a cell, at every combination of levels."""
+        parts = [side.noise[self.levels(axis)] for axis, side in enumerate(self.sides)]
+        return np.asarray(np.prod(parts, axis=0))
+
+    def decode(self, pool: Pool) -> tuple[Linear, FloatArray]:
+        """Return the shares of all cells, and the augmented table of them and of fewer questions."""
+        count = len(self.sides)
+        decoded, likely = np.ones((2, *(size + 1 for size in self.shape)))
+        for kept in (each for number in range(1, count + 1) for each in combinations(range(count), number)):
+            part, place = self.only(kept), tuple(slice(None) if axis in kept else -1 for axis in range(count))
+            own = tuple(slice(None, -1) if axis in kept else -1 for axis in range(count))
+            linear = decode(part.evidence(likely[place]), pool)
+            decoded[own] = linear.estimates.reshape(part.shape)
+            likely[own] = np.clip(self.sides[kept[0]].margin.shares if len(kept) == 1 else decoded[own], 0, 1)
+        return linear, decoded
+
+
+def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
+    """Return the counts of questions by the places of the levels (or labels) of each."""
+    asked = [tally.survey.question(name) for name in names]
+    return {
+        tuple(each.level_index[level] for each, (_, level) in zip(asked, cell, strict=True)): counts
+        for cell, counts in tally.pairs.items()
+        if tuple(name for name, _ in cell) == names
+    }
+
+
+def _of_each(patterns: Patterns, size: int) -> Patterns:
+    """Return the patterns of every value, where those of all are alike."""
+    law = patterns.law
+    weights = np.broadcast_to(patterns.weights, (*patterns.weights.shape[:2], size, patterns.weights.shape[3]))
+    whole = np.broadcast_to(patterns.whole, (len(weights), size, weights.shape[3]))
+    return Patterns(None if law is None else np.broadcast_to(law, (len(law), size, *law.shape[2:])), weights, whole)
+
+
+def _crossed(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
+    """Turn every axis in turn into two, values and what belongs to each, and return values × all that belongs."""
+    for step in steps:
+        found, rest = step(table.reshape(len(table), -1)), table.shape[1:]
+        # The next axis comes first, values and what belongs to them last.
+        table = np.moveaxis(found.reshape(*found.shape[:2], *rest), (0, 1), (-2, -1))
+    count = len(steps)
+    order = [*range(0, 2 * count, 2), *range(1, 2 * count, 2)]
+    sizes = table.shape
+    return table.transpose(order).reshape(int(np.prod(sizes[::2])), int(np.prod(sizes[1::2])))
+
+
+def nearest_table(decoded: FloatArray, margins: tuple[Margin, ...]) -> FloatArray:
+    """Return the nearest tables, one for each combination of items, of people who have an item and who do not."""
+    tables, sums, shape = decoded[None], list[FloatArray](), list[int]()
+    for axis, margin in enumerate(margins):
+        moved = np.moveaxis(tables, axis + 1, 1)
+        if margin.exclusive:
+            moved, own, count = moved[:, :-1], margin.possible[None], 1
+        else:
+            has, whole = moved[:, :-1], moved[:, -1:]
+            count = has.shape[1]
+            moved = np.stack([has, whole - has], axis=2).reshape(-1, 2, *moved.shape[2:])
+            own = np.stack([margin.possible, 1 - margin.possible], axis=1)
+        sums = [np.repeat(each, count, axis=0) for each in sums]
+        sums.append(np.tile(own, (len(moved) // len(own), 1)))
+        shape.append(count)
+        tables = np.moveaxis(moved, 1, axis + 1)
+    found = nearest_tables(tables, sums).reshape(*shape, *tables.shape[1:])
+    count = len(margins)
+    for axis, margin in enumerate(margins):
+        if not margin.exclusive:
+            found = found.take([0], axis=count + axis)  # those who have the item
+    order = [each for axis in range(count) for each in (axis, count + axis)]
+    return found.transpose(order).reshape([size - 1 for size in decoded.shape])
+
+
+def tallied_order(tally: Tally, names: Pair) -> Pair:
+    """Return the order in which these questions were tallied together; refuse others."""
+    found = next((own for own in tally.paired if sorted(own) == sorted(names)), None)
+    if found is None:
+        for name in names:
+            tally.survey.question(name)
+        listed = " and ".join(map(repr, names))
+        raise EstimateError(f"questions {listed} were not tallied as a pair: name them in pairs")
+    return names if names in tally.paired else found

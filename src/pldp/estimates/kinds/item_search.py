@@ -1,0 +1,198 @@
+"""Level-wise search for frequent sets: candidates from kept subsets, counts reused, decisions by standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import EstimateError
+from pldp.estimates.kinds.set_reports import Counts, SetReports
+from pldp.estimates.results.facts import Note
+from pldp.estimates.results.notes import search_ended_early
+from pldp.mechanisms.arrays import FloatArray, IntArray, patterns_of
+from pldp.records import Record
+from pldp.tallies import joint_counts
+
+MOST_CANDIDATES = 5_000_000
+"""Sets of one size that a search counts at most."""
+
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SetPart(Record):
+    """Sets of one size (sorted) with their supports and, by what reports show, joint counts of all subsets."""
+
+    sets: IntArray
+    joint: list[IntArray]
+    support: FloatArray
+    error: FloatArray
+
+    @classmethod
+    def none(cls, size: int, groups: int) -> SetPart:
+        """Return no sets of this size."""
+        empty = np.zeros((0, 1 << size), np.int64)
+        return cls(np.zeros((0, size), np.int64), [empty] * groups, np.zeros(0), np.zeros(0))
+
+    @property
+    def patterns(self) -> Counts:
+        """How often each pattern of the items came."""
+        return [patterns_of(own) for own in self.joint]
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> SetPart:
+        """Return some of the sets."""
+        joint = [own[chosen] for own in self.joint]
+        return SetPart(self.sets[chosen], joint, self.support[chosen], self.error[chosen])
+
+    @classmethod
+    def joined(cls, parts: Sequence[SetPart]) -> SetPart:
+        """Return the sets of all parts."""
+        return cls(
+            np.concatenate([part.sets for part in parts]),
+            [np.concatenate(own) for own in zip(*(part.joint for part in parts), strict=True)],
+            np.concatenate([part.support for part in parts]),
+            np.concatenate([part.error for part in parts]),
+        )
+
+
+@dataclass(eq=False)
+class Search:
+    """Level-wise search: all sets of one size, then those of the next whose subsets were all kept."""
+
+    reports: SetReports
+    min_support: float
+    report: list[float]
+    follow: float
+    keys: list[IntArray] = field(default_factory=list)
+    least: dict[int, float] = field(default_factory=dict)
+
+    def run(self) -> tuple[list[SetPart], dict[int, int], tuple[Note, ...]]:
+        """Return the reported sets by size, how many were examined, and where the search stopped early."""
+        columns = self.reports.columns
+        singles = np.arange(columns[0].size)[:, None]
+        joint = [joint_counts(own, singles) for own in columns]
+        kept, reported = self._judge(singles, joint)
+        found, examined = [reported], {1: len(singles)}
+        for size in range(2, len(self.report) + 1):
+            # Kept sets can be found: a set is its prefix's place among the kept ones, and its last item.
+            self.keys.append(self._place(kept.sets[:, :-1]) * self._width + kept.sets[:, -1])
+            parts, examined[size] = [], 0
+            able = self._able(kept, size)
+            hopeless, left_out = not able.all(), math.inf if able.all() else self._least(size)
+            kept, self.keys[-1] = kept.where(able), self.keys[-1][able]
+            upper = kept.support + self.follow * kept.error
+            for sets, parents in self._candidates(kept):
+                expected = self.reports.expected_error(sets)
+                known = np.isfinite(expected)
+                needed = self.min_support + self._reach(size, np.where(known, expected, 0))
+                hope = known & (upper[parents].min(axis=1) >= needed)
+                left_out = min(left_out, float(expected[~hope].min(initial=math.inf)))
+                hopeless |= not hope.all()
+                examined[size] += int(hope.sum())
+                if examined[size] > MOST_CANDIDATES:
+                    raise EstimateError(
+                        f"min_support {self.min_support:g} leaves more than {MOST_CANDIDATES:,} sets of {size} items "
+                        f"to count, with standard errors about {float(np.median(expected)):.2g}: raise min_support"
+                    )
+                if hope.any():
+                    parts.append(self._judge(sets[hope], self._joint(kept, sets[hope], parents[hope])))
+            empty = SetPart.none(size, len(columns))
+            kept = SetPart.joined([empty, *(part for part, _ in parts)])
+            found.append(SetPart.joined([empty, *(part for _, part in parts)]))
+            if not examined[size]:
+                return found, examined, (search_ended_early(size, left_out),) if hopeless else ()
+        return found, examined, ()
+
+    def _able(self, kept: SetPart, size: int) -> npt.NDArray[np.bool_]:
+        """Mark the kept sets that a candidate of this size could have as a part, whichever items come to it.
+
+        No candidate's error is below `least_error`, so a set that is not so far above min_support as the least such
+        error demands is in none: no candidate is lost, and most are never made.
+        """
+        needed = self.min_support + np.maximum(self._reach(size, np.array(self._least(size))), 0.0)
+        return np.asarray(kept.support + self.follow * kept.error >= needed)
+
+    def _reach(self, size: int, error: FloatArray) -> FloatArray:
+        """Return how far above min_support a set must seem, to be reported with this error or to have such a superset.
+
+        Supersets count as well, because their standard errors can be smaller.
+        """
+        larger = range(size + 1, len(self.report) + 1)
+        later = [(self.report[more - 1] - self.follow) * self._least(more) for more in larger]
+        return np.minimum((self.report[size - 1] - self.follow) * error, min(later, default=math.inf))
+
+    def _least(self, size: int) -> float:
+        if size not in self.least:
+            self.least[size] = self.reports.least_error(size)
+        return self.least[size]
+
+    def _judge(self, sets: IntArray, joint: list[IntArray]) -> tuple[SetPart, SetPart]:
+        """Return the sets to follow and the sets to report."""
+        size = sets.shape[1]
+        found = self.reports.estimate(sets, [patterns_of(own) for own in joint])
+        part = SetPart(sets, joint, found.support, found.error)
+        judged = found.error_at(self.min_support, self.reports.reports, self.reports.target)
+        follow = found.support + self.follow * found.error >= self.min_support
+        if size == len(self.report):
+            follow[:] = False
+        return part.where(follow), part.where(found.support - self.report[size - 1] * judged >= self.min_support)
+
+    @property
+    def _width(self) -> int:
+        return self.reports.size
+
+    def _place(self, sets: IntArray) -> IntArray:
+        """Return the place of each set among the kept ones of its size; −1 where it is not one of them."""
+        place, known = np.zeros(len(sets), np.int64), np.ones(len(sets), bool)
+        for keys, item in zip(self.keys, sets.T, strict=False):
+            wanted = place * self._width + item
+            place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            known &= keys[place] == wanted
+        return np.where(known, place, -1)
+
+    def _candidates(self, kept: SetPart) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield sets with one item more, all of whose subsets were kept, and the subsets' places by missing item."""
+        count, size = kept.sets.shape[0], kept.sets.shape[1] + 1
+        if not count:
+            return
+        prefix = self.keys[-1] // self._width
+        partners = np.searchsorted(prefix, prefix, side="right") - np.arange(count) - 1
+        ends = np.cumsum(partners)
+        start = 0
+        while start < count:
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
+            more = partners[start:stop]
+            first = np.repeat(np.arange(start, stop), more)
+            second = first + 1 + np.arange(len(first)) - np.repeat(ends[start:stop] - more - before, more)
+            start = stop
+            sets = np.concatenate([kept.sets[first], kept.sets[second, -1:]], axis=1)
+            parents = np.empty(sets.shape, np.int64)
+            parents[:, -1], parents[:, -2] = first, second
+            for missing in range(size - 2):
+                parents[:, missing] = self._place(np.delete(sets, missing, axis=1))
+            complete = (parents >= 0).all(axis=1)
+            if complete.any():
+                yield sets[complete], parents[complete]
+
+    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[IntArray]:
+        """Take the joint counts of proper subsets from the kept sets, where these are the same; count only the rest."""
+        size = sets.shape[1]
+        whole = (1 << size) - 1
+        joint = []
+        for columns, known in zip(self.reports.columns, kept.joint, strict=True):
+            if not columns.whole:
+                joint.append(joint_counts(columns, sets))
+                continue
+            table = np.empty((len(sets), whole + 1), np.int64)
+            for subset in range(whole):
+                missing = (~subset & subset + 1).bit_length() - 1
+                low = subset & (1 << missing) - 1
+                table[:, subset] = known[parents[:, missing], low | subset >> missing + 1 << missing]
+            table[:, whole] = columns.joint_counts(sets)
+            joint.append(table)
+        return joint

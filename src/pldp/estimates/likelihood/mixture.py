@@ -1,0 +1,375 @@
+"""One likelihood for all reports, whether levels are shown or hidden and services fused.
+
+A report with label s is in cell c with the chance
+
+    P(s, c) = Σ_τ ρ_τ Λ(s|τ) (L_τ f)_c,
+
+with the shares f of the values, the mix ρ of the levels and `Rows`, which have Λ in them. Shown levels have one level
+and no mix; fused tuples have products of services as rows, and people of several sorts a mix each. What is known of a
+mix is ρ = C·σ, the columns of C the corners of the possible mixes, with some reports that count for the corners.
+
+- `Mixture` takes f and the σ as unknown together, for `maximise`. P is linear in each of them, so with g = ∂P and N_c
+  reports in a cell the Hessian is Σ_c N_c g gᵀ/P² − Σ_c N_c ∂²P/P, where ∂²P_c/∂f∂ρ_τ = L_τc is all of the second term.
+- `ShareLikelihood` is one of f alone, for curves, at the mix that fits best: a small concave problem, solved each time.
+  What ρ is unsure of is taken from the information about f, I_ff − I_fρ (I_ρρ + prior)⁻¹ I_ρf, the Schur complement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import block_diag
+
+from pldp.estimates.likelihood.rows import Rows
+from pldp.estimates.likelihood.solver import Product, interior, minus_log, ratio
+from pldp.estimates.linear.mix import MixBounds
+from pldp.mechanisms.arrays import FloatArray
+
+LARGEST_HESSIAN: Final = 1200
+"""Most unknowns, with a mix among them, for which the Hessian is built as a matrix."""
+_COSTLY: Final = 2e9
+"""Multiplications from which on the block of the shares, which hardly changes, is computed once per fit."""
+_ALONE: Final = np.ones(1)
+"""The mix of one level."""
+_HALF: Final = 0.5
+"""Reports of each corner that a mix beside a curve has in advance: it keeps every mix possible."""
+_SETTLED: Final = 1e-9
+"""Log-likelihood of all people together that such a mix may lack."""
+_MOST_STEPS: Final = 60
+_SHORTEST: Final = 1e-9
+_FLAT: Final = 1e-9
+"""Width of the possible mixes in a direction, relative to the widest, that is a rounding error."""
+
+
+class MixPrior(NamedTuple):
+    """The corners C of the possible mixes (levels × corners), and reports that stand for what else is known of σ."""
+
+    corners: FloatArray
+    chances: FloatArray  #: Of each kind of report at each corner, kinds × corners.
+    counts: FloatArray  #: How many reports of each kind.
+
+    @classmethod
+    def free(cls, levels: int) -> MixPrior:
+        """Let every mix be possible."""
+        return cls(np.eye(levels), np.zeros((0, levels)), np.zeros(0))
+
+
+class Part(NamedTuple):
+    """Reports of one sort: rows, how many reports are in each cell, and the place of their mix; none with one level."""
+
+    rows: Rows
+    counts: FloatArray
+    mix: int | None = None
+
+
+class Mixture:
+    """The likelihood of shares and mixes, per report; a point is (f, σ, σ', …) end to end."""
+
+    def __init__(self, parts: Sequence[Part], priors: Sequence[MixPrior] = ()) -> None:
+        self.parts, self.priors = parts, priors
+        ends = np.cumsum([0, parts[0].rows.size, *(prior.corners.shape[1] for prior in priors)]).tolist()
+        self.blocks: Sequence[slice] = tuple(map(slice, ends[:-1], ends[1:]))
+        self.first, self.others = self.blocks[0], self.blocks[1:]
+        self.people = float(sum(part.counts.sum() for part in parts))
+        self.reports = self.people + float(sum(prior.counts.sum() for prior in priors))
+        self.weights = [part.counts / self.reports for part in parts]
+        self._known = [prior.counts / self.reports for prior in priors]
+        self.silent = [self._silent(number) for number in range(-1, len(priors))]
+        self._shares_block: FloatArray | None = None
+        self._at: FloatArray | None = None
+        self._levels: list[FloatArray] = []  # ρ of every part
+        self._by_level: list[FloatArray] = []  # L_τ f
+        self._cells: list[FloatArray] = []  # P
+
+    def _silent(self, mix: int) -> float:
+        """Return the weight of the reports that do not depend on a mix, or on the shares (−1).
+
+        They count as log Σσ, which is 0, so that at the maximum the scores of σ are 1 as well.
+        """
+        known = sum(float(counts.sum()) for number, counts in enumerate(self._known) if number != mix)
+        parts = zip(self.parts, self.weights, strict=True)
+        return known + sum(float(weight.sum()) for part, weight in parts if mix >= 0 and part.mix != mix)
+
+    def mixes(self, point: FloatArray) -> list[FloatArray]:
+        """Return ρ of every mix."""
+        return [np.asarray(prior.corners @ point[block]) for prior, block in zip(self.priors, self.others, strict=True)]
+
+    def cells(self, point: FloatArray) -> list[FloatArray]:
+        """Return P of all cells of every part; the last ones are kept, as objective, scores and curvature need them."""
+        if self._at is not point:
+            mixes = self.mixes(point)
+            self._levels = [_ALONE if part.mix is None else mixes[part.mix] for part in self.parts]
+            self._by_level = [part.rows.forward(point[self.first]) for part in self.parts]
+            self._cells = [levels @ rows for levels, rows in zip(self._levels, self._by_level, strict=True)]
+            self._at = point
+        return self._cells
+
+    def objective(self, point: FloatArray) -> float:
+        """Return minus the log-likelihood per report, up to a constant of the data."""
+        total = sum(map(minus_log, self.weights, self.cells(point)))
+        for prior, counts, block in zip(self.priors, self._known, self.others, strict=True):
+            total += minus_log(counts, prior.chances @ point[block])
+        return total - sum(
+            silent * float(np.log(point[block].sum())) for silent, block in zip(self.silent, self.blocks, strict=True)
+        )
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        """Return the mean likelihood ratio of every value and corner."""
+        total = self._gradient(map(ratio, self.weights, self.cells(point)))
+        for silent, block in zip(self.silent, self.blocks, strict=True):
+            total[block] += silent / point[block].sum()
+        for prior, counts, block in zip(self.priors, self._known, self.others, strict=True):
+            total[block] += ratio(counts, prior.chances @ point[block]) @ prior.chances
+        return total
+
+    def _gradient(self, weights: Iterable[FloatArray]) -> FloatArray:
+        """Return Σ_c w_c g_c: ∂P/∂f = L̄ and ∂P/∂σ = Cᵀ(L_τ f)_τ."""
+        total = np.zeros(self.blocks[-1].stop)
+        for part, weight, levels, by_level in zip(self.parts, weights, self._levels, self._by_level, strict=True):
+            total[self.first] += part.rows.backward(weight, levels)
+            if part.mix is not None:
+                total[self.others[part.mix]] += (by_level @ weight) @ self.priors[part.mix].corners
+        return total
+
+    def _beside(self, point: FloatArray) -> FloatArray:
+        """Return the curvature of reports that stand for what is known, and of those that a block does not change."""
+        matrix = np.zeros((len(point),) * 2)
+        for silent, block in zip(self.silent, self.blocks, strict=True):
+            matrix[block, block] += silent
+        for prior, counts, block in zip(self.priors, self._known, self.others, strict=True):
+            scaled = prior.chances / (prior.chances @ point[block])[:, None]
+            matrix[block, block] += (scaled * counts[:, None]).T @ scaled
+        return matrix
+
+    def curvature(self, point: FloatArray) -> Product:
+        """Return that of Σ N_c g gᵀ/P², exact for shares alone; what it leaves out has mean 0 at the truth."""
+        cells = self.cells(point)
+        scales = list(map(ratio, map(ratio, self.weights, cells), cells))
+        beside = self._beside(point) if self.priors else None
+
+        def times(vector: FloatArray) -> FloatArray:
+            self.cells(point)
+            mixes, changes = self.mixes(vector), []
+            for part, levels, by_level in zip(self.parts, self._levels, self._by_level, strict=True):
+                change = levels @ part.rows.forward(vector[self.first])
+                changes.append(change if part.mix is None else change + mixes[part.mix] @ by_level)
+            total = self._gradient(map(np.multiply, scales, changes))
+            return total if beside is None else total + beside @ vector
+
+        return times
+
+    def hessian(self, point: FloatArray) -> FloatArray | None:
+        """Return the exact Hessian, where it is small: it may be singular, when some outputs never came."""
+        if not (len(point) <= LARGEST_HESSIAN if self.priors else all(part.rows.dense for part in self.parts)):
+            return None
+        matrix = self.outer(point, self.weights, self.cells(point), self._shares_block)
+        if self._shares_block is None and sum(part.rows.cost for part in self.parts) > _COSTLY:
+            self._shares_block = matrix[self.first, self.first].copy()
+        for part, weight, cell in zip(self.parts, self.weights, self.cells(point), strict=True):
+            if part.mix is not None:  # −N ∂²P/P
+                second = part.rows.backward(ratio(weight, cell), np.eye(part.rows.levels))
+                self._add_mixed(matrix, part.mix, -second)
+        return matrix + self._beside(point)
+
+    def outer(
+        self,
+        point: FloatArray,
+        weights: Sequence[FloatArray],
+        cells: Sequence[FloatArray],
+        shares_block: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return Σ w g gᵀ/P², with these P, and the block of the shares as given or computed."""
+        self.cells(point)
+        matrix = np.zeros((len(point),) * 2)
+        if shares_block is not None:
+            matrix[self.first, self.first] = shares_block
+        parts = zip(self.parts, weights, cells, self._levels, self._by_level, strict=True)
+        for part, own, chances, levels, by_level in parts:
+            scale = ratio(ratio(own, chances), chances)
+            if shares_block is None:
+                matrix[self.first, self.first] += part.rows.gram(scale, levels)
+            if part.mix is not None:
+                corners, block = self.priors[part.mix].corners, self.others[part.mix]
+                matrix[block, block] += corners.T @ ((by_level * scale) @ by_level.T) @ corners
+                self._add_mixed(matrix, part.mix, part.rows.backward(by_level * scale, levels))
+        return matrix
+
+    def _add_mixed(self, matrix: FloatArray, mix: int, by_level: FloatArray) -> None:
+        """Add what belongs to a level of a mix and a share, levels × values."""
+        both, block = self.priors[mix].corners.T @ by_level, self.others[mix]
+        matrix[block, self.first] += both
+        matrix[self.first, block] += both.T
+
+    def information(self, point: FloatArray) -> FloatArray:
+        """Return Σ N_c g gᵀ/P² of all reports, with expected counts n·P_c where cells can be listed.
+
+        Expected counts are never 0, so that an output that never came does not pass for certainty: one that cannot come
+        counts as half a report.
+        """
+        cells = self.cells(point)
+        if all(part.rows.listed for part in self.parts):
+            total = sum(float(cell.sum()) for cell in cells)
+            cells = [np.maximum(cell, 0.5 * total / self.people) for cell in cells]
+            matrix = self.outer(point, [cell * (self.people / total) for cell in cells], cells)
+        else:
+            matrix = self.reports * self.outer(point, self.weights, [np.maximum(cell, 1e-300) for cell in cells])
+        return matrix + self.reports * self._beside(point)
+
+    def covariance(self, point: FloatArray) -> FloatArray:
+        """Return the covariance of the shares: the inverse information along all simplices."""
+        basis = block_diag(*(differences(block.stop - block.start) for block in self.blocks))
+        # Levels that nobody could show have no information, and no part in the shares.
+        inverse = np.linalg.pinv(basis.T @ self.information(point) @ basis, rcond=1e-12, hermitian=True)
+        return np.asarray((basis @ inverse @ basis.T)[self.first, self.first])
+
+
+def differences(count: int) -> FloatArray:
+    """Return directions in which so many shares can change while they sum to 1, orthonormal, count × (count − 1)."""
+    start = np.column_stack([np.ones(count), np.eye(count)[:, 1:]])
+    return np.asarray(np.linalg.qr(start)[0][:, 1:])
+
+
+class PossibleMixes:
+    """The mixes ρ = C·σ that are possible for so many people, and the one that makes their reports most likely.
+
+    Half a report of every corner counts in advance; the search begins at `start` where nothing is known.
+    """
+
+    def __init__(self, bounds: MixBounds, people: int, start: FloatArray) -> None:
+        self.bounds, self.people, self.corners = bounds, people, bounds.corners
+        count = self.corners.shape[1]
+        self._last = interior(start) if bounds.nothing else np.full(count, 1 / count)
+        self._rows = np.concatenate([bounds.pseudo_reports.chances, np.eye(count)])
+        self._weights = np.append(bounds.pseudo_reports.counts, np.full(count, _HALF)) / people
+
+    @cached_property
+    def directions(self) -> FloatArray:
+        """Orthonormal directions in which the mix can change, levels × directions; none where it is known."""
+        vectors, widths, _ = np.linalg.svd(self.corners - self.corners.mean(axis=1, keepdims=True))
+        return np.asarray(vectors[:, : int((widths > _FLAT * max(1.0, widths.max(initial=0.0))).sum())])
+
+    @cached_property
+    def known(self) -> FloatArray:
+        """What is known of the mix, as a precision along the directions; of all people together."""
+        if self.bounds.nothing or self.bounds.known:
+            return np.zeros((self.directions.shape[1],) * 2)
+        return np.asarray(self.directions.T @ np.linalg.pinv(self.bounds.spread, hermitian=True) @ self.directions)
+
+    def prior(self, levels: FloatArray) -> FloatArray:
+        """Return the precision of the mix without any report, per person, along the directions."""
+        if not self.bounds.nothing:
+            return self.known / self.people
+        return np.asarray(self.directions.T @ (_HALF / self.people / levels[:, None] ** 2 * self.directions))
+
+    def fit(self, by_level: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+        """Return the ρ that maximises Σ_c w_c log Σ_τ ρ_τ(L_τ f)_c with what is known, and minus what that adds up to.
+
+        Newton's method over σ: the logarithms of the half reports keep every σ above 0.
+        """
+        rows = np.concatenate([by_level.T @ self.corners, self._rows])
+        weighed = np.concatenate([weights, self._weights])
+        mix, moves = self._last, differences(len(self._last))
+        value = minus_log(weighed, rows @ mix)
+        for _ in range(_MOST_STEPS if moves.size else 0):
+            cells = rows @ mix
+            slope = moves.T @ (rows.T @ ratio(weighed, cells))
+            moved = (rows @ moves) * (np.sqrt(weighed) / cells)[:, None]
+            step = moves @ np.linalg.solve(moved.T @ moved, slope)
+            gain = float(step @ moves @ slope)
+            if gain * self.people < _SETTLED:
+                break
+            falls = step < 0
+            length = min(1.0, 0.95 * float((mix[falls] / -step[falls]).min(initial=np.inf)))
+            while length > _SHORTEST and (
+                (tried := minus_log(weighed, rows @ (mix + length * step))) > value - 1e-4 * length * gain
+            ):
+                length /= 3
+            if length <= _SHORTEST:
+                break
+            mix, value = mix + length * step, tried
+        self._last = mix
+        return np.asarray(self.corners @ mix), value
+
+
+class ShareLikelihood:
+    """The likelihood per person of the shares of a grid's buckets, at the mix of levels that fits them best.
+
+    There may be several `copies` of the buckets, end to end: shares of people of several sorts that sum to 1 together.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        counts: npt.NDArray[Any],
+        bounds: tuple[float, float],
+        *,
+        mixes: PossibleMixes | None = None,
+        copies: int = 1,
+    ) -> None:
+        self.rows, self.bounds, self.mixes, self.copies = rows, bounds, mixes, copies
+        self.size, self.people, self.reports = rows.size, int(counts.sum()), float(counts.sum())
+        self.weights: FloatArray = counts / self.reports
+        self.blocks: Sequence[slice] = (slice(0, self.size),)
+        self.uniform: FloatArray = np.full(self.size, 1 / self.size)
+        self._at: FloatArray | None = None
+        self._levels, self._by_level, self._cells, self._value = np.ones(1), np.zeros((1, 0)), np.zeros(0), 0.0
+
+    @property
+    def sampled(self) -> ShareLikelihood:
+        """The likelihood of a sample of the reports, where the information of all takes long."""
+        return self
+
+    def levels(self, shares: FloatArray) -> FloatArray:
+        """Return the mix that makes the reports most likely if these are the shares; the last one is kept."""
+        if self._at is not shares:
+            self._at, self._by_level = shares, self.rows.forward(shares)
+            if self.mixes is None:
+                self._cells = self._by_level[0]
+            else:
+                self._levels, self._value = self.mixes.fit(self._by_level, self.weights)
+                self._cells = self._levels @ self._by_level
+        return self._levels
+
+    def objective(self, point: FloatArray) -> float:
+        """Return minus the log-likelihood per person, with that of what is known of the mix."""
+        self.levels(point)
+        return minus_log(self.weights, self._cells) if self.mixes is None else self._value
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        """Return the mean likelihood ratio of each bucket; the mix is the best, so its change counts for nothing."""
+        levels = self.levels(point)
+        return self.rows.backward(ratio(self.weights, self._cells), levels)
+
+    def curvature(self, point: FloatArray) -> Product:
+        """Return that of one level: a step needs hundreds of products, so the matrix is built where it is cheap."""
+        if (matrix := self.information_matrix(point)) is not None:
+            return lambda vector: np.asarray(matrix @ vector)
+        scale, levels = self._scale(point), self._levels
+        return lambda vector: self.rows.backward(scale * (levels @ self.rows.forward(vector)), levels)
+
+    def hessian(self, point: FloatArray) -> None:
+        """Return nothing: the solver's conjugate gradients suit this matrix, which is positive and may be large."""
+
+    def _scale(self, shares: FloatArray) -> FloatArray:
+        self.levels(shares)
+        return ratio(ratio(self.weights, self._cells), self._cells)
+
+    def information(self, shares: FloatArray, columns: FloatArray | None = None) -> FloatArray:
+        """Return the observed information per person along the columns, less what the mix is unsure of."""
+        scale, levels = self._scale(shares), self._levels
+        along = self.rows.gram(scale, levels, columns)
+        if self.mixes is None or not self.mixes.directions.size:
+            return along
+        unknown = self.mixes.directions.T @ self._by_level
+        own = (unknown * scale) @ unknown.T + self.mixes.prior(levels)
+        both = self.rows.backward(unknown * scale, levels)
+        both = both if columns is None else both @ columns
+        return np.asarray(along - both.T @ np.linalg.solve(own, both))
+
+    def information_matrix(self, shares: FloatArray) -> FloatArray | None:
+        """Return the observed information of the shares, per person; none where the matrix is too large."""
+        return self.information(shares) if self.rows.dense else None

@@ -1,0 +1,276 @@
+"""Counts of patterns by what reports show, and what undoes the labels of hidden levels.
+
+A person of level τ and state x shows s and pattern c with the probability Λ(s|τ)·Q_τ(c|i, x). Where levels show, Λ is
+the identity; where they are hidden, it is the law of labels, and for several questions the product over different
+levels. With U = Λ⁻¹ a report counts
+
+    W_τx(s, c) = U_τs·W_τ(c | x)      for "level τ and state x",  on average π_τx,
+    V_τ(s, c)  = U_τs·Σ_x W_τ(c | x)  for level τ,                on average ρ_τ,
+
+without bias whatever levels depend on. Where patterns are more than states (rows of bits), they tell about the level
+as well: then W is the weighted inverse of the law of (s, c) as a whole (`invert_jointly`).
+
+A device draws one label for each level that it uses, whichever questions it is used for, so that answers at one level
+show one label and tell no more about it than one does: Λ(s|τ) = Π G(s_l|l) over the different levels l of τ, and 0
+where answers at one level show two labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pldp.estimates.linear.patterns import Patterns, invert_jointly
+from pldp.estimates.results.consistency import norm_sub
+from pldp.mechanisms.arrays import FloatArray, label_arrays
+from pldp.survey import Survey
+
+Levels = tuple[int, ...]
+"""Place of the level, or of the label, of each question."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChances:
+    """Λ of one or several questions: `matrix`, shown × levels, both in the order of `combinations`.
+
+    `visible` says that reports show their levels: then Λ is the identity.
+    """
+
+    combinations: tuple[Levels, ...]
+    matrix: FloatArray
+    visible: bool
+
+    @property
+    def members(self) -> FloatArray:
+        """The share of the questions that have each level, levels × combinations."""
+        places = np.array(self.combinations)
+        return np.array([(places == level).mean(axis=1) for level in range(places.max() + 1)])
+
+
+def label_chances(survey: Survey, names: Sequence[str]) -> LabelChances:
+    """Return how often reports that answer these questions show each combination of levels or of labels.
+
+    >>> survey = Survey.read({
+    ...     "pldp": 1, "title": "Work", "levels": {"strict": 0.5, "open": 2}, "hide_level": {"epsilon": 1},
+    ...     "questions": [{"name": "late", "values": ["yes", "no"]}, {"name": "far", "values": ["yes", "no"]}],
+    ... })
+    >>> label_chances(survey, ["late"]).matrix.round(2).tolist()
+    [[0.73, 0.27], [0.27, 0.73]]
+    >>> label_chances(survey, ["late", "far"]).matrix[:, 0].round(2).tolist()  # both strict: one label
+    [0.73, 0.0, 0.0, 0.27]
+    """
+    every = tuple(product(*(range(len(survey.question(name).levels)) for name in names)))
+    if survey.level_channel is None:
+        return LabelChances(every, np.eye(len(every)), visible=True)
+    label = label_arrays(survey.level_channel).matrix()
+    matrix = [[_chance(label, labels, levels) for levels in every] for labels in every]
+    return LabelChances(every, np.array(matrix), visible=False)
+
+
+def _chance(label: FloatArray, labels: Levels, levels: Levels) -> float:
+    drawn = set(zip(labels, levels, strict=True))
+    if len(drawn) > len(set(levels)):  # two labels of one level
+        return 0.0
+    return prod(float(label[pair]) for pair in drawn)
+
+
+if TYPE_CHECKING:
+    from pldp.estimates.linear.known import Known
+
+_ENTRIES: Final = 1 << 22
+"""Numbers of one block of targets that are worked on at a time."""
+
+_ROUNDING: Final = 1e-9
+"""How far from 1 is nothing but rounding."""
+
+_SAYS_NOTHING: Final = 1e-12
+"""Part of a report up to which a combination of levels counts as not spoken of by any label that came."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What reports say about targets.
+
+    `counts` are shown × targets × patterns; `chance` is Λ, shown × levels; `visible` says that a report shows its
+    level, so that how many show each is given. Of `exclusive` targets every person has exactly one. `likely_states`
+    are shares of the states of each target that are likely beforehand (targets × states), where those that are
+    estimated would be too rough, or what makes them of the shares of the last one. `likely_cells` (shown × targets ×
+    patterns) are shares of the reports that are likely beforehand, where no law of states stands behind patterns: those
+    of a fitted distribution of a number. `known` are functionals of reports whose mean is known.
+    """
+
+    counts: FloatArray
+    patterns: Patterns
+    chance: FloatArray
+    visible: bool
+    exclusive: bool = True
+    likely_states: FloatArray | Callable[[FloatArray], FloatArray] | None = None
+    likely_cells: FloatArray | None = None
+    known: tuple[Known, ...] = ()
+
+    @property
+    def targets(self) -> int:
+        """Number of targets."""
+        return int(self.counts.shape[1])
+
+    @property
+    def has_law(self) -> bool:
+        """Whether it is known how likely reports are, so that errors need not be taken from the reports that came."""
+        return self.patterns.law is not None or self.likely_cells is not None
+
+    @cached_property
+    def reports(self) -> float:
+        """Number of reports."""
+        return float(self.counts.sum(axis=(0, 2)).max())
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The share of the reports with every (shown, pattern)."""
+        return np.asarray(self.counts / np.maximum(self.counts.sum(axis=(0, 2)), 1)[None, :, None])
+
+    @cached_property
+    def shown(self) -> FloatArray:
+        """The share of the reports that show each level or label."""
+        return np.asarray(self.shares.sum(axis=2).mean(axis=1))
+
+    @cached_property
+    def undo(self) -> FloatArray:
+        """Λ⁻¹, levels × shown."""
+        return np.asarray(np.linalg.inv(self.chance))
+
+    @cached_property
+    def _joint(self) -> FloatArray | None:
+        """W of (label, pattern) as a whole, where patterns say more than states.
+
+        (Targets or 1) × levels × states × cells: exclusive targets must be alike, others have a prior each.
+        """
+        law = self.patterns.law
+        if self.visible or law is None or law.shape[3] <= law.shape[2]:
+            return None
+        if self.exclusive:
+            if law.shape[1] > 1:
+                return None
+            states = law.shape[2]
+            rest = np.full(states - 1, (1 - 1 / self.targets) / (states - 1))
+            prior = np.append(rest, 1 / self.targets)[None]
+        elif isinstance(self.likely_states, np.ndarray):
+            prior = self.likely_states
+        else:
+            return None
+        mix = norm_sub(self.undo @ self.shown)
+        found = invert_jointly(self.chance, law, prior, (mix + 1e-3) / (mix + 1e-3).sum())
+        return found.reshape(*found.shape[:3], -1)
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """The levels (or combinations of levels) that the reports say anything about."""
+        came = self.shown > 0
+        return np.flatnonzero(np.abs(self.undo[:, came]).max(axis=1) > _SAYS_NOTHING).tolist()
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield targets some at a time: tables of all of them may be large."""
+        states = max(self.patterns.states - 1, 1)
+        step = max(1, _ENTRIES // (len(self.levels) * states * self.counts.shape[0] * self.counts.shape[2]))
+        for start in range(0, self.targets, step):
+            yield slice(start, min(start + step, self.targets))
+
+    def flat_shares(self, block: slice) -> FloatArray:
+        """Return the shares of (shown, pattern) of some targets, targets × cells."""
+        return _flat(self.shares[:, block])
+
+    def weights(self, block: slice) -> tuple[FloatArray, FloatArray]:
+        """Return W (targets × levels × states but the first × cells) and V (targets × levels × cells).
+
+        The first state is what the others leave: what it counts follows from them. A number has one state.
+        """
+        wanted = slice(1, None) if self.patterns.states > 1 else slice(None)
+        size = block.stop - block.start
+        if self._joint is not None:
+            joint = self._joint[:, self.levels]
+            table = np.broadcast_to(joint if len(joint) == 1 else joint[block], (size, *joint.shape[1:]))
+            return table[:, :, wanted], table.sum(axis=2)
+        some = slice(None) if self.patterns.weights.shape[2] == 1 else block
+        undo = self.undo[self.levels]
+        own = np.einsum("ts,txic->itxsc", undo, self.patterns.weights[self.levels][:, wanted, some])
+        whole = np.einsum("ts,tic->itsc", undo, self.patterns.whole[self.levels][:, some])
+        pair = own.reshape(*own.shape[:3], -1), whole.reshape(*whole.shape[:2], -1)
+        first, second = (np.broadcast_to(each, (size, *each.shape[1:])) for each in pair)
+        return first, second
+
+    def expected(self, block: slice, states: FloatArray, mix: FloatArray) -> FloatArray:
+        """Return the shares of (shown, pattern), targets × cells, if these are the shares of states and levels.
+
+        `states` are targets × states, the same at all levels.
+        """
+        law = self.patterns.law
+        if law is None:
+            return self.flat_shares(block) if self.likely_cells is None else _flat(self.likely_cells[:, block])
+        own = law[self.levels]
+        own = np.broadcast_to(own, (len(own), self.targets, *own.shape[2:]))[:, block]
+        by_level = np.einsum("tixc,ix->tic", own, states[block])
+        return _flat(np.einsum("st,tic->sic", self.chance[:, self.levels] * mix, by_level))
+
+    @cached_property
+    def joint(self) -> FloatArray:
+        """π̂: the share of people of each level and state, targets × levels × states but the first; unbiased."""
+        return np.concatenate([_mean(self.weights(block)[0], self.flat_shares(block)) for block in self.blocks()])
+
+    @cached_property
+    def mixes(self) -> FloatArray:
+        """ρ̂: the share of people of each level as the reports about each target tell, targets × levels."""
+        return np.concatenate([_mean(self.weights(block)[1], self.flat_shares(block)) for block in self.blocks()])
+
+    @cached_property
+    def one_mix(self) -> bool:
+        """Whether every report counts 1 for the levels together, whatever it shows: then all targets have one ρ̂."""
+        return self._joint is None and bool(np.abs(self.patterns.whole - 1).max() < _ROUNDING)
+
+    @cached_property
+    def mix(self) -> FloatArray:
+        """The share of people of each level, over all targets; unbiased."""
+        return np.asarray(self.mixes.mean(axis=0))
+
+    @cached_property
+    def possible_mix(self) -> FloatArray:
+        """A mix that could be true, of the levels that reports say anything about."""
+        return norm_sub(self.mix)
+
+    def possible(self, shares: FloatArray) -> FloatArray:
+        """Return shares of states (targets × states) that could be true, none impossible, near to these estimates.
+
+        `shares` are targets × states but the first.
+        """
+        reports = max(self.reports, 2.0)
+        if callable(self.likely_states):
+            return self.likely_states(shares[:, -1])
+        if self.likely_states is not None:
+            return self.likely_states
+        if self.exclusive and self.targets > 1 and shares.shape[1] == 1:
+            last = (norm_sub(shares[:, 0]) * reports + 1) / (reports + self.targets)
+            return np.stack([1 - last, last], axis=1)
+        return self.inside(shares)
+
+    def inside(self, shares: FloatArray) -> FloatArray:
+        """Return shares of states (targets × states) that are near to these estimates of all but the first."""
+        reports = max(self.reports, 2.0)
+        inside = np.clip(shares, 1 / reports, 1 - 1 / reports)
+        first = np.maximum(1 - inside.sum(axis=1, keepdims=True), 1 / reports)
+        every = np.concatenate([first, inside], axis=1)
+        return np.asarray(every / every.sum(axis=1, keepdims=True))
+
+
+def _mean(tables: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the mean of tables (targets × … × cells) over the cells of each target."""
+    flat = tables.reshape(len(tables), -1, tables.shape[-1])
+    return np.asarray((flat @ shares[:, :, None]).reshape(tables.shape[:-1]))
+
+
+def _flat(table: FloatArray) -> FloatArray:
+    """Turn shown × targets × patterns into targets × cells."""
+    return np.swapaxes(table, 0, 1).reshape(table.shape[1], -1)

@@ -1,0 +1,305 @@
+"""The one test whether people of different levels are alike: Wald's test of π_τx = f_x ρ_τ.
+
+Under that hypothesis θ_τ = π̂_τ − f̂ ρ̂_τ has the mean 0 for every level τ, with any estimate f̂ that is linear in
+reports; one report adds W_τ(s, c) − f V_τ(s, c) − ρ_τ ψ(s, c) to it. With S the covariance of that under the hypothesis
+
+    X² = n·θᵀS⁻θ     is χ² with (levels − 1) degrees of freedom for each number that is tested.
+
+Targets are tested one by one, of which the worst counts (Bonferroni), or together as a vector where the covariance of
+all of them is known. Which f̂ is taken does not matter: S⁻ leaves out the direction that it takes off.
+
+A test that does not reject says only that differences are not large. How large they would have to be is stated for the
+people of the stricter levels against those of the more open ones, half of all people each as nearly as levels allow: it
+is the more open levels that count most where levels are pooled by precision, so this is the difference that biases.
+
+Counts of few reports are skewed: X² is then referred to the χ² that has its second and third cumulants. With y the
+standardised θ of one report, d degrees and moments under the hypothesis,
+
+    κ₂ = 2d + (E|y|⁴ − d² − 2d)/n,
+    κ₃ = 8d + 12·(κ₂ − 2d) + (6·Σ_k (E |y|² y_k)² + 4·Σ_ijk (E y_i y_j y_k)²)/n + E|y|⁶/n².
+
+Reference: Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988), for why 80 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import block_diag
+from scipy.optimize import brentq
+from scipy.special import chdtri, chndtr
+
+from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.pooling import Linear, decode
+from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, tail_probability
+from pldp.mechanisms.arrays import FloatArray
+
+POWER: Final = 0.8
+"""Probability with which a difference counts as noticed."""
+
+
+def power(noncentrality: float, degrees: int, level: float = TEST_LEVEL) -> float:
+    """Return the probability that a χ² test of this false-alarm rate rejects.
+
+    >>> round(power(0.0, 3), 6), round(power(11.68, 1), 3)
+    (0.01, 0.8)
+    """
+    return 1 - float(chndtr(float(chdtri(degrees, level)), degrees, noncentrality))
+
+
+@lru_cache(maxsize=1024)  # every table and question of a survey asks for the same few
+def noncentrality(degrees: int, level: float = TEST_LEVEL, wanted: float = POWER) -> float:
+    """Return the noncentrality at which a χ² test of this false-alarm rate rejects with the wanted probability.
+
+    >>> [round(noncentrality(degrees), 2) for degrees in (1, 7, 255)]
+    [11.68, 19.79, 79.9]
+    """
+    above = 1.0
+    while power(above, degrees, level) < wanted:
+        above *= 2
+    return float(brentq(lambda tried: power(tried, degrees, level) - wanted, 0.0, above, xtol=1e-6))
+
+
+def smallest_noticed(unit: float, degrees: int, tests: int = 1) -> float:
+    """Return the difference noticed with 80 %, where one unit contributes so much to the noncentrality.
+
+    With Bonferroni's correction for several tests, it is what one of them notices on its own.
+
+    >>> round(smallest_noticed(1 / 0.02**2, 1), 4)        # 3.42 standard errors of 2 % each
+    0.0683
+    """
+    return math.sqrt(noncentrality(degrees, TEST_LEVEL / tests) / unit) if unit > 0 else math.inf
+
+
+TESTED_VALUES: Final = 256
+"""A test looks at this many values at most."""
+
+SURE: Final = 4.0
+"""Standard errors above 0 from which on a value is surely there."""
+
+
+def values_to_test(shares: FloatArray, errors: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the values that a test looks at: one less than all (shares sum to 1), `TESTED_VALUES` at most.
+
+    Where values are too many, those that are surely there come first, the largest before others, and the rest in the
+    order of the survey. Not the largest of all: among rare values the largest ones are those where chance has added
+    most, in one group or the other, so that groups would seem to differ.
+    """
+    order = np.argsort(-shares, kind="stable")
+    most = min(len(shares) - 1, TESTED_VALUES)
+    if most == len(shares) - 1:
+        return order[:most]
+    sure = shares[order] > SURE * errors[order]
+    return np.concatenate([order[sure], np.sort(order[~sure])])[:most]
+
+
+def stricter_half(noise: Sequence[float], people: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mark the noisiest groups, so many that their people are as near to half of all as can be; never all or none."""
+    order = np.argsort(-np.asarray(noise), kind="stable")
+    below = np.cumsum(people[order])[:-1] / people.sum()
+    marked = np.zeros(len(order), bool)
+    marked[order[: 1 + int(np.abs(below - 0.5).argmin())]] = True
+    return marked
+
+
+def shifts(shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+    """Return how shares of the chosen values change if one of them, a column each, gains 1: others lose in proportion.
+
+    >>> shifts(np.array([0.5, 0.3, 0.2]), np.array([0, 1])).round(2)
+    array([[ 1.  , -0.71],
+           [-0.6 ,  1.  ]])
+    """
+    some = shares[chosen]
+    change = -some[:, None] / (1 - some)
+    np.fill_diagonal(change, 1.0)
+    return np.asarray(change)
+
+
+def null_shares(shares: FloatArray, errors: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+    """Return shares at which the variances of the test are right on average, also where most values are rare.
+
+    Those that are not surely there share their mean; where only some values are tested, tested and others have a mean
+    each. Clipped at 0 one by one, they would give most of their mass to a few.
+    """
+    unsure = shares <= SURE * errors
+    tested = np.ones(len(shares), bool)
+    if len(chosen) < len(shares) - 1:
+        tested[:] = False
+        tested[chosen] = True
+    smooth = shares.copy()
+    for part in (unsure & tested, unsure & ~tested):
+        if part.any():
+            smooth[part] = max(0.0, float(shares[part].mean()))
+    return norm_sub(smooth)
+
+
+def cumulants_of_counts(variances: FloatArray, reports: FloatArray, chances: FloatArray) -> tuple[float, float]:
+    """Return the second and third cumulant of the statistic of labels, from groups × values.
+
+    `chances` are those with which one of the group's `reports` counts for the value; the standardised shares y_g have
+    the skewness γ_g, κ₄ and κ₆ of binomial counts. Of one value the statistic is yᵀAy with A = I − uuᵀ, u_g² the weight
+    of the group, and A² = A:
+
+        2·tr A + Σ κ₄ A_gg²   and   8·tr A + 12 Σ κ₄ A_gg² + Σ_gh γ_g γ_h A_gh (6 A_gg A_hh + 4 A_gh²) + Σ κ₆ A_gg³.
+
+    Values are added as if they were independent: where they are not, they are few, their counts are large, and γ and κ
+    are small. Neither cumulant is taken to be below that of χ².
+    """
+    spread = np.maximum(chances * (1 - chances), 1 / reports[:, None])
+    counts = reports[:, None] * spread
+    skewness = (1 - 2 * chances) / np.sqrt(counts)
+    fourth, sixth = (1 - 6 * spread) / counts, (1 - 30 * spread + 120 * spread**2) / counts**2
+    precisions = 1 / np.maximum(variances, 1e-300)
+    roots = np.sqrt(precisions / precisions.sum(axis=0))
+    form = np.eye(len(reports))[:, :, None] - roots[:, None] * roots
+    own = np.einsum("ggv->gv", form)
+    products = skewness[:, None] * skewness * form * (6 * own[:, None] * own + 4 * form**2)
+    degrees, bent = float(own.sum()), float((fourth * own**2).sum())
+    third = 12 * bent + float(products.sum() + (sixth * own**3).sum())
+    return 2 * degrees + max(0.0, bent), 8 * degrees + max(0.0, third)
+
+
+def homogeneity_of_groups(
+    covariances: Sequence[FloatArray], means: Sequence[FloatArray], stricter: npt.NDArray[np.bool_], moves: FloatArray
+) -> Homogeneity:
+    """Test whether independent groups of people have one mean vector, given the covariance of each one's estimate.
+
+    θ_g = f_g − f̄ for all groups but the last. Those marked in `stricter` differ from others by a column of `moves`.
+    """
+    count, size = len(means), len(means[0])
+    precisions = [np.linalg.inv(covariance) for covariance in covariances]
+    weights = np.linalg.solve(np.sum(precisions, axis=0), np.concatenate(precisions, axis=1))
+    project = (np.eye(count * size) - np.tile(weights, (count, 1)))[: (count - 1) * size]
+    covariance = project @ block_diag(*covariances) @ project.T
+    moved = np.kron(stricter.astype(float)[:, None], moves)
+    return homogeneity_of_vector(project @ np.concatenate(means), covariance, project @ moved)
+
+
+ENOUGH: Final = 1.0
+"""Reports that every (shown, pattern) of a target must expect to be tested; cumulants correct for what is left."""
+
+_DARK: Final = 1e-9
+"""Part of the largest eigenvalue of a covariance below which a direction is one that f̂ takes off."""
+
+
+def homogeneity_of_targets(
+    evidence: Evidence, noise: Sequence[float], fitted: Linear | None = None
+) -> Homogeneity | None:
+    """Test every target on its own and take the worst; `None` where there is nothing to compare, or too few reports.
+
+    `noise` says how noisy each level is, to tell stricter levels from more open ones; `fitted` are estimates by
+    precision, if they are known.
+    """
+    degrees = len(evidence.levels) - 1
+    if degrees < 1:
+        return None
+    if fitted is None or evidence.known:
+        evidence = _without_known(evidence)
+        fitted = decode(evidence)
+    move = level_move(evidence, noise)
+    p_values, statistics, units = [], [], []
+    for block in evidence.blocks():
+        theta, added, chances = _theta(fitted, block)
+        enough = np.where(chances > 0, chances, np.inf).min(axis=1) * evidence.reports >= ENOUGH
+        theta, added, chances = theta[enough], added[enough], chances[enough]
+        roots = _inverse_roots((added * chances[:, None]) @ np.swapaxes(added, 1, 2), degrees)
+        standardised = roots @ theta[:, :, None]
+        squares = evidence.reports * (standardised[..., 0] ** 2).sum(axis=1)
+        second, third = _cumulants(roots @ added, chances, evidence.reports)
+        p_values.append(tail_probability(squares, degrees, second, third))
+        statistics.append(squares)
+        units.append(evidence.reports * ((roots @ move) ** 2).sum(axis=1))
+    tails, squares, unit = (np.concatenate(each) for each in (p_values, statistics, units))
+    if not len(tails):
+        return None
+    worst = int(tails.argmin())
+    noticed = smallest_noticed(float(unit.min()), degrees, len(tails))
+    p_value = min(1.0, float(tails[worst]) * len(tails))
+    return Homogeneity(float(squares[worst]), degrees, p_value, p_value < TEST_LEVEL, noticed, len(tails))
+
+
+def homogeneity_of_vector(
+    theta: FloatArray, covariance: FloatArray, moves: FloatArray, cumulants: tuple[float, float] | None = None
+) -> Homogeneity:
+    """Test all numbers together: θ of all levels but one, its covariance, and where a difference of 1 moves it.
+
+    `moves` has a column for each difference that is looked for; the one that is hardest to notice counts. `cumulants`
+    are those of the statistic where they are not those of χ².
+    """
+    inverse = np.linalg.inv(covariance)
+    units = np.einsum("am,ab,bm->m", moves, inverse, moves)
+    noticed = smallest_noticed(float(units.min()), len(theta))
+    return Homogeneity.of(float(theta @ inverse @ theta), len(theta), noticed=noticed, cumulants=cumulants)
+
+
+def level_move(evidence: Evidence, noise: Sequence[float]) -> FloatArray:
+    """Return how π moves, level by level, if a share is larger by 1 in the stricter levels than in the others."""
+    rho = evidence.possible_mix
+    stricter = stricter_half([noise[level] for level in evidence.levels], rho)
+    return np.asarray(rho * np.where(stricter, rho[~stricter].sum(), -rho[stricter].sum()) / rho.sum())
+
+
+def contrasts(evidence: Evidence, block: slice, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return θ with f̂ by size (targets × levels), and what one report adds to it (targets × levels × cells).
+
+    With f̂ by size the θ of all levels sum to 0.
+    """
+    own, whole = evidence.weights(block)
+    apart = own[:, :, -1] - shares[block, None, None] * whole
+    mix = evidence.mixes[block]
+    total = mix.sum(axis=1)
+    by_size = evidence.joint[block, :, -1].sum(axis=1) / total
+    theta = evidence.joint[block, :, -1] - by_size[:, None] * mix
+    psi = apart.sum(axis=1) / total[:, None]
+    return theta, apart - mix[:, :, None] * psi[:, None]
+
+
+def _theta(fitted: Linear, block: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return θ of some targets, what one report adds to it, and the chances of cells under the hypothesis."""
+    evidence = fitted.evidence
+    theta, added = contrasts(evidence, block, fitted.states[:, -1])
+    chances = evidence.expected(block, fitted.states, evidence.possible_mix)
+    return theta, added, chances
+
+
+def _without_known(evidence: Evidence) -> Evidence:
+    """Forget what is known beforehand: a given mix may be wrong, and must not be blamed on levels."""
+    return replace(evidence, known=()) if evidence.known else evidence
+
+
+def _inverse_roots(covariance: FloatArray, degrees: int) -> FloatArray:
+    """Return A with AᵀA = S⁻ of every target, degrees × levels: the directions of the largest variances."""
+    values, vectors = np.linalg.eigh(covariance)
+    values, vectors = values[:, -degrees:], vectors[:, :, -degrees:]
+    known = values > _DARK * np.maximum(values[:, -1:], np.finfo(np.float64).tiny)
+    scale = np.where(known, 1 / np.sqrt(np.where(known, values, 1.0)), 0.0)
+    return np.asarray(np.swapaxes(vectors * scale[:, None], 1, 2))
+
+
+def _triples(added: FloatArray, chances: FloatArray) -> FloatArray:
+    """Return Σ_abd (E y_a y_b y_d)²: over pairs of cells, Σ_cd p_c p_d (y_c·y_d)³, where these are fewer."""
+    targets, degrees, cells = added.shape
+    if cells <= degrees**2:
+        products = (np.swapaxes(added, 1, 2) @ added) ** 3
+        return np.asarray((chances * (products @ chances[:, :, None])[..., 0]).sum(axis=1))
+    pairs = (added[:, :, None] * added[:, None]).reshape(targets, degrees**2, cells) * chances[:, None]
+    return np.asarray(((pairs @ np.swapaxes(added, 1, 2)) ** 2).sum(axis=(1, 2)))
+
+
+def _cumulants(added: FloatArray, chances: FloatArray, reports: float) -> tuple[FloatArray, FloatArray]:
+    """Return κ₂ and κ₃ of X², target by target, from the standardised θ of one report."""
+    degrees = added.shape[1]
+    square = (added**2).sum(axis=1)
+    fourth = ((chances * square**2).sum(axis=1) - degrees**2 - 2 * degrees) / reports
+    mixed = ((added * (chances * square)[:, None]).sum(axis=2) ** 2).sum(axis=1)
+    skewness = 4 * _triples(added, chances) + 6 * mixed
+    sixth = (chances * square**3).sum(axis=1) / reports**2
+    bent = np.maximum(fourth, 0.0)
+    return 2 * degrees + bent, 8 * degrees + 12 * bent + skewness / reports + sixth

@@ -1,0 +1,440 @@
+"""What readers must know: assumptions, which every estimate names, and notes, each with a code that stays the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, Note
+from pldp.estimates.results.intervals import normal_reach
+from pldp.estimates.results.result import Result
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
+
+if TYPE_CHECKING:
+    from pldp.estimates.forgery import Forgery
+    from pldp.estimates.linear.mix import LevelMix
+
+SAMPLE: Final = "the people who reported are a random sample of the population"
+RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
+SAME_SHARES: Final = "people of every level have the same shares (tested)"
+SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own)"
+SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item)"
+SAME_MEAN: Final = "people of every level and service have the same mean (tested)"
+SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested)"
+CURVE_ASSUMES: Final = "for curve and quantiles: people of every level and service have the same distribution (tested)"
+_SERVICES: Final = (" and service", " or service")  # in assumptions that fused results share with those of one survey
+ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
+SAME_SUBSETS: Final = (
+    "people of every level, and of every set of services that they gave to, have the same distribution (tested)"
+)
+UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
+TESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (tested)"
+BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
+TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested)"
+UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
+FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
+MIX_NOT_USED: Final = "nothing about the mix of levels: the one that was given is not used here"
+ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
+HONEST_DEVICES: Final = (
+    "devices used the channels of the survey; how far a forged report reaches is known, and some are detected"
+)
+NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
+SAMPLE_OF_GROUPS: Final = "in every group, the people who reported are a random sample of the group"
+DISTINCT: Final = "rounds hold different people"
+DISTINCT_GROUPS: Final = "groups hold different people"
+NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
+KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
+INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
+
+WEAK: Final = 0.5
+"""A test that notices no smaller difference between shares than this says little."""
+
+LEVELS_DISAGREE: Final = "levels-disagree"
+"""Code of the note that says so."""
+
+CURVE_POOLS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
+    "that assumes nothing about it",
+)
+CURVE_POOLS_SUBSETS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that people of all services and levels have the same distribution: use the "
+    "quantiles of the result that assumes nothing about it",
+)
+ONE_REPORT_EACH: Final = Note(
+    "one-report-each",
+    "intervals of quantiles use one report of each person, that of the largest epsilon; the estimates use all of them",
+    "info",
+)
+CONSERVATIVE: Final = Note(
+    "conservative-intervals",
+    "intervals of quantiles, and of ranges in tables, hold for any distribution, with steps, heaps and spikes too, and "
+    'more often than stated; the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
+    "info",
+)
+QUANTILES_OF_POPULATION: Final = Note(
+    "quantiles-of-population",
+    "intervals of quantiles, shares and the curve are those for the population that the respondents were drawn from: "
+    "they hold for the respondents as well, and more often than stated; only the mean has narrower ones",
+    "info",
+)
+HEAPED: Final = Note(
+    "heaped",
+    "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",
+    "info",
+)
+MEAN_ONLY: Final = Note(
+    "mean-only",
+    'the question is asked for its mean only (purpose = "mean"): such reports show no distribution, so there are '
+    "neither quantiles nor a curve",
+    "info",
+)
+HIDDEN_MEAN: Final = Note(
+    "mean-only",
+    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels "
+    "were chosen; quantiles and a curve from several services need levels that show",
+    "info",
+)
+CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")
+ROUGH_ERRORS: Final = Note("few-reports", "too few reports for a normal approximation: errors are rough")
+LABELS_SAY_LITTLE: Final = Note(
+    "labels-say-little", "labels say too little about the mix of levels for so few reports: errors are rough"
+)
+NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
+SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
+QUANTILES_LEFT_OUT: Final = Note(
+    "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
+)
+TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+
+FORGED_REPORTS: Final = "forged-reports"
+"""Code of the note that says so."""
+
+ODD_ONES: Final = "the number of ones per report is not the one that honest devices make"
+TOO_FEW_IN_ALL: Final = "many values together have fewer reports than if nobody had any of them"
+UNEVEN_DRAWS: Final = "what devices draw at random, whatever the answer, is not evenly spread"
+NO_HISTOGRAM: Final = "no distribution of answers makes reports that are spread like these"
+ROWS_NOT_KEPT: Final = (
+    "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; tally the "
+    "reports with patterns"
+)
+SOME_PAIRS: Final = "bits that come together were looked at in a part of the reports only, as there are many"
+TOO_MANY_PAIRS: Final = "bits that come together were not looked at, as there are too many values"
+TOO_MANY_SUPPORTS: Final = "impossible shares were not looked at, as there are too many values or outputs"
+
+DIFFERENT_PEOPLE: Final = Note(
+    "different-people", "each person answers in one round: rounds hold different people", "info"
+)
+DIFFERENT_GROUPS: Final = Note("different-people", "the groups hold different people", "info")
+WIDE_QUANTILES: Final = Note(
+    "wide-quantiles",
+    "changes of quantiles lie between the ends of both intervals: their own intervals are wider than needed",
+    "info",
+)
+SMOOTH_ERRORS: Final = Note(
+    "smooth-errors",
+    "these errors assume that the number has a smooth distribution: where many people share one number right beside "
+    "the edge of a range, intervals can be too narrow",
+    "info",
+)
+LIVE_CHANGES: Final = Note(
+    "live-intervals",
+    "intervals and test hold however often you look at the latest round, if no earlier one was closed because of what "
+    "it showed; that makes the intervals wider",
+    "info",
+)
+REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
+
+
+def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
+    """Return assumptions of fused results in the words of one survey, which has no services.
+
+    >>> of_one_survey([SAME_MEAN])
+    ('people of every level have the same mean (tested)',)
+    """
+    words = list(assumptions)
+    for more in _SERVICES:
+        words = [text.replace(more, "") for text in words]
+    return tuple(words)
+
+
+def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
+    """Return the assumptions of the errors: about the people, about their levels, and the rest."""
+    return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
+
+
+def like_those_who_did_not(question: str) -> str:
+    """Return what a correction to the known shares of a question assumes about the people."""
+    return f"among people of the same answer to {question!r}, those who reported are like those who did not"
+
+
+def who_answered(question: str, labels: Sequence[str], found: FloatArray, known: FloatArray) -> Note:
+    """Say how those who answered differ from the population: the labels with the largest differences."""
+    order = np.argsort(-abs(found - known), kind="stable")[:3]
+    some = ", ".join(
+        f"{labels[place]} {100 * found[place]:.1f} % instead of {100 * known[place]:.1f} %" for place in order
+    )
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    return Note("who-answered", f"among those who answered, shares of {question!r} are {some}{more}", "info")
+
+
+def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
+    """Name the labels whose shares are too uncertain to divide by."""
+    some = "; ".join(" and ".join(labels) for labels in groups)
+    text = f"too few reports to correct by each answer to {question!r}: differences between {some} remain"
+    return Note("margin-merged", text)
+
+
+def known_scaled(of: str, total: float) -> Note:
+    """Say that known shares did not sum to 1."""
+    return Note(
+        "known-scaled", f"the known shares of {of} sum to {100 * total:.2f} %: they were scaled to 100 %", "info"
+    )
+
+
+def not_corrected(question: str, margin: str) -> Note:
+    """Say that an estimate is of those who answered, though known shares were given."""
+    text = f"not corrected to the known shares of {margin!r}: {question!r} was not tallied as a pair with it"
+    return Note("not-corrected", text if question != margin else f"not corrected: the shares of {margin!r} are known")
+
+
+def other_method(method: str) -> Note:
+    """Say that the method that was asked for is one of other kinds of questions."""
+    return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
+
+
+def levels_disagree(test: Homogeneity | None, pool: str, service: str | None = None) -> tuple[Note, ...]:
+    """Say that the levels contradict the assumption behind pooling by precision, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
+    who = "people of different levels" + ("" if service is None else f" of {service!r}")
+    text = f"{who} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def bent(question: str, p_value: float) -> Note:
+    """Say that other answers do not change in straight lines along a number, as its ranges assume."""
+    text = (
+        f"shares of other answers do not change in straight lines along {question!r} "
+        f"(p = {p_value:.2g} < {TEST_LEVEL}): those of its ranges are biased, by more than their errors say"
+    )
+    return Note("bent-ranges", text)
+
+
+def no_association(cells: int) -> Note:
+    """Say that there is no association measure."""
+    return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
+
+
+def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
+    """Return what a result assumes about the mix of hidden levels, where something about it was given."""
+    if mix.bounds.nothing:
+        return ()
+    parts = [
+        f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
+        for level, low, high in zip(levels, mix.bounds.low, mix.bounds.high, strict=True)
+    ]
+    what = "are the given ones" if mix.bounds.known else "lie within the given bounds"
+    return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
+
+def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
+    """Say that labels contradict the mix of levels that was given, where they do."""
+    if not mix.contradicts(TEST_LEVEL):
+        return ()
+    text = "the labels of the reports contradict the given mix of levels: check it, or estimate without it"
+    return (Note("mix-contradicted", text),)
+
+
+def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
+    """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
+    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
+        return ()
+    amount = f"{100 * test.noticed:.0f} percentage points" if unit is None else f"{test.noticed:.3g} {unit}".rstrip()
+    least = (
+        "no difference between levels would be noticed reliably"
+        if test.noticed >= whole
+        else f"only differences between levels from {amount} on are noticed reliably"
+    )
+    text = f"labels and reports say little about whether levels depend on answers: {least}"
+    return (Note("weak-test", text, "info"),)
+
+
+def no_free_shares(error: float) -> Note:
+    """Say that shares that assume nothing about hidden levels would say nothing."""
+    reason = (
+        f"their standard errors would reach {error:.2g}"
+        if math.isfinite(error)
+        else "labels and reports do not determine them"
+    )
+    return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
+
+
+def warnings_of(names: Sequence[str], results: Sequence[Result]) -> list[Note]:
+    """Return the warnings of several rounds or groups, each with where it comes from."""
+    return [
+        replace(note, text=f"in {name}: {note.text}")
+        for name, each in zip(names, results, strict=True)
+        for note in each.notes
+        if note.severity == "warning"
+    ]
+
+
+def come_together(values: Sequence[str]) -> str:
+    """Name values whose bits come together."""
+    return f"bits of {_some([*map(repr, values)])} come together more often than any honest population allows"
+
+
+def impossible_share(value: str, side: str) -> str:
+    """Say that a value has fewer reports than nobody's, or more than everybody's."""
+    who = "nobody" if side == "fewer" else "everybody"
+    return f"{value!r} has {side} reports than if {who} had it"
+
+
+def repeated(times: int) -> str:
+    """Say how often one output came."""
+    return (
+        f"one and the same report came {times:,} times, more often than any population makes it: forged or sent again"
+    )
+
+
+def sent_again(times: int) -> str:
+    """Say how many reports repeat another."""
+    return f"{times:,} reports repeat another one, more than any population makes: forged, or counted twice"
+
+
+def _some(values: Sequence[str]) -> str:
+    """Name the first few values."""
+    more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
+    return f"{', '.join(values[:3])}{more}"
+
+
+def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
+    """Say that reports look forged, where they do, and what shows it."""
+    if not forgery.alarmed:
+        return ()
+    first = forgery.tests[0]
+    where = f" (level {first.level})" if first.level else ""
+    text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
+    return (Note(FORGED_REPORTS, text),)
+
+
+def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
+    if test is None or not test.rejected:
+        return ()
+    text = (
+        f"people who gave to different services, or chose other levels, have different numbers (p = {test.p_value:.2g} "
+        f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
+    )
+    return (Note(LEVELS_DISAGREE, text),)
+
+
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
+    text = (
+        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
+        f"{TEST_LEVEL}): {advice}"
+    )
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
+    """Name the levels that have too few reports to be tested."""
+    if not levels:
+        return ()
+    text = f"too few reports to test whether people of level {', '.join(levels)} answer like the others"
+    return (Note("level-untested", text, "info"),)
+
+
+def people_overlap(people: int) -> Note:
+    """Say how many people may be in two rounds, and what errors make of it."""
+    text = f"up to {people:,} people may be in two of these rounds: errors allow for answers that change the most"
+    return Note("people-overlap", text, "info")
+
+
+def live_intervals(wider: float) -> Note:
+    """Say that intervals hold at every look, and what that costs."""
+    text = f"these intervals hold however often you look; they are {wider:.1f} times as wide as for a single look"
+    return Note("live-intervals", text, "info")
+
+
+def too_few_to_say(labels: Sequence[str], needed: int, unit: str) -> Note:
+    """Say that intervals are as wide as all that is possible, of these labels or, without any, of all."""
+    about = f" about {_some(labels)}" if labels else ""
+    wanted = "10 points" if unit == "share" else "10 % of the range"
+    return Note("too-few-to-say", f"too few reports to say anything{about}; about {needed:,} needed for ± {wanted}")
+
+
+def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return what a reader must know about the intervals of a result: before all other notes, and after them."""
+    rows = result.marked()
+    few = [row for row in rows if "too_few" in row]
+    labels = [row["label"] if isinstance(row["label"], str) else " × ".join(row["label"]) for row in few]
+    if result.unit != "share":
+        labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
+    needed = max((row["too_few"] for row in few), default=0)
+    first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
+    live = () if result.live is None else (live_intervals(result.reach() / normal_reach(result.confidence)),)
+    return first, (*live, *(() if result.rare is None else (rare_labels(result),)))
+
+
+def rare_labels(result: Result) -> Note:
+    """Name the labels that few reports speak for."""
+    rare = [label for label, marked in zip(result.labels, result.rare_rows(), strict=True) if marked]
+    named = [label if isinstance(label, str) else " × ".join(label) for label in rare]
+    about = f"few reports speak for {_some(named)}"
+    return Note("rare-labels", f"{about}: their intervals are not normal, and hold more often than stated", "info")
+
+
+def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:
+    """Name the levels whose reports are too few."""
+    if not levels:
+        return ()
+    text = f"too few reports for a normal approximation at level {', '.join(levels)}: its errors are rough"
+    return (Note("few-reports", text),)
+
+
+def no_convergence(gap: float, steps: int) -> Note:
+    """Say how far a fit came."""
+    return Note("no-convergence", f"the fit did not converge: gap {gap:.1e} after {steps} steps")
+
+
+def search_ended_early(size: int, error: float) -> Note:
+    """Say that sets of this size would have been too uncertain to count: the least of their standard errors."""
+    reason = (
+        f"their supports would have standard errors of {error:.2g} or more"
+        if math.isfinite(error)
+        else 'reports of some level tell nothing about so many items together (pool = "precision" does without them)'
+    )
+    text = f"no set of {size} items could be reported: none was counted, as {reason}"
+    return Note("search-ended-early", text, "info")
+
+
+def sets_not_told(largest: int) -> Note:
+    """Say that larger sets cannot be estimated, whatever the number of reports."""
+    text = (
+        f"reports tell about at most {largest} {'item' if largest == 1 else 'items'} together: supports of larger "
+        "sets, and rules among their items, cannot be estimated"
+    )
+    return Note("sets-not-told", text, "info")
+
+
+def untold_items(items: Sequence[str]) -> Note:
+    """Name the items that no report of some level tells about."""
+    about = f"those of some level say nothing about {_some(items)}"
+    return Note("few-reports", f"too few reports: {about}; other levels count alone")
+
+
+def uncertain_items(error: float) -> Note:
+    """Say that supports of single items tell nothing."""
+    return Note("few-reports", f"too few reports for these channels: standard errors of items reach {error:.2g}")

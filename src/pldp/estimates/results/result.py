@@ -1,0 +1,384 @@
+"""What every estimate is: rows with errors, notes, assumptions. Plain data, whatever the kind of the question."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import EstimateError
+from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note, PersonWeights
+from pldp.estimates.results.intervals import (
+    CONFIDENCE,
+    Interval,
+    Label,
+    Row,
+    check_confidence,
+    check_plan,
+    find_lead,
+    fit_confidence,
+    fit_reach,
+    interval_around,
+    linear_reach,
+    make_rows,
+    mark_too_few,
+    normal_reach,
+    reports_for,
+)
+from pldp.estimates.results.plots import plot_shares
+from pldp.mechanisms.arrays import FloatArray
+from pldp.plain import plain
+from pldp.show import card, conclusions, in_full, results_body, snippet
+
+if TYPE_CHECKING:
+    from pldp.estimates.forgery import Forgery
+    from pldp.estimates.rounds import Change
+
+SHOWN_ROWS = 3
+"""Rows that `repr` shows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Result(ABC):
+    """Numbers of one question with everything needed to judge them; it can be pickled, copied and compared.
+
+    Attributes
+    ----------
+    question, text, reports
+        Name of the question, what people read, and the number of reports behind the numbers.
+    method, target
+        How they were made; and whether they are those of the respondents or of the population they were drawn from.
+    groups, homogeneity
+        What each level contributes, and a test whether they agree, where at least two have enough reports.
+    assumption_free
+        The same, whatever the choice of a level depends on; present wherever this result assumes something about it.
+    assumptions, notes
+        What the errors assume; what a reader must know first.
+    manipulation
+        People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
+    forgery
+        Whether reports look forged: tests for what honest reports cannot have; `None` where none was made.
+    levels
+        Where levels are hidden, how many people are estimated to have chosen each.
+    confidence, unit
+        Confidence of the intervals where a method is not given another, and what the numbers are measured in.
+    rare
+        The numbers that too few reports speak for to have normal intervals; theirs are conservative.
+    distinct
+        Hash of the survey if each person answers it in one round only; empty where people may be in several.
+    live
+        The planned number of reports, if intervals hold however often you look while reports come; `None` if they are
+        for one look, at a number of reports that does not depend on what they say.
+    """
+
+    kind: ClassVar[str]
+
+    question: str
+    text: str = ""
+    reports: int
+    method: str
+    target: str
+    groups: tuple[GroupReports, ...] = ()
+    homogeneity: Homogeneity | None = None
+    assumption_free: Result | None = None
+    assumptions: tuple[str, ...]
+    notes: tuple[Note, ...]
+    manipulation: float = math.nan
+    forgery: Forgery | None = None
+    levels: tuple[LevelShare, ...] = ()
+    confidence: float = CONFIDENCE
+    unit: str = "share"
+    distinct: str = ""
+    live: int | None = None
+    rare: SmallCounts | None = None
+    standard_error: FloatArray
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        check_plan(self.live)
+
+    @property
+    @abstractmethod
+    def labels(self) -> Sequence[Label]:
+        """What the numbers stand for, one label per row."""
+
+    @property
+    @abstractmethod
+    def estimates(self) -> FloatArray:
+        """The numbers, as many as labels."""
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """What was asked: results of other scales cannot be subtracted."""
+        return tuple(self.labels)
+
+    @property
+    def has_normal_error(self) -> npt.NDArray[np.bool_]:
+        """Whether errors of each number add up as those of sums do; its interval is that many wide unless `rare`."""
+        return np.ones(self.estimates.size, bool)
+
+    @property
+    def assumes_smoothness(self) -> bool:
+        """Whether standard errors hold only if the distribution of a number is smooth; its own intervals do anyway."""
+        return False
+
+    @property
+    def conservative(self) -> npt.NDArray[np.bool_]:
+        """Whether the interval of each number holds more often than it says, on purpose."""
+        return self.rare_rows()
+
+    def rare_rows(self) -> npt.NDArray[np.bool_]:
+        """Return which numbers too few reports speak for."""
+        return np.zeros(self.estimates.size, bool) if self.rare is None else self.rare.marks(self.estimates.size)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the numbers come from a fit; otherwise they are sums over reports."""
+        return False
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The least and the largest number that could be true."""
+        return 0.0, 1.0
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person, where the numbers are weighted means over people."""
+        people = np.array([group.reports for group in self.groups])
+        weights = np.array([[group.weight / group.reports] for group in self.groups])
+        return PersonWeights(people, weights) if self.groups else None
+
+    def covariance_of_values(self, other: Result) -> Interval:
+        """Return the least and the largest covariance of what one person is in two rounds (Fréchet's bounds)."""
+        one, two = (np.clip(each.estimates, 0, 1) for each in (self, other))
+        return Interval(np.maximum(0, one + two - 1) - one * two, np.minimum(one, two) - one * two)
+
+    def __sub__(self, earlier: Result) -> Change:
+        """Return what changed since an earlier round."""
+        from pldp.estimates.rounds import change  # noqa: PLC0415 - it makes results itself
+
+        return change(self, earlier) if isinstance(earlier, Result) else NotImplemented
+
+    def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
+        """Return normal intervals for each number; with `simultaneous`, for all of them at once (Bonferroni).
+
+        The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible. Numbers that few
+        reports speak for have conservative intervals instead (`pldp.estimates.linear.small_counts`).
+        """
+        comparisons = self.estimates.size if simultaneous else 1
+        return interval_around(self.estimates, self.standard_error, self.reach(confidence, comparisons), rare=self.rare)
+
+    def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
+        """Return how many standard errors intervals reach, each of them one of so many that hold together.
+
+        Those of a `live` result hold at every look, and depend on the number of reports (see `intervals`).
+        """
+        wanted = self._confidence(confidence)
+        if self.live is None:
+            return normal_reach(wanted, comparisons)
+        check_confidence(wanted)
+        own, part = 1 - (1 - wanted) / comparisons, (reports or self.reports) / self.live
+        return fit_reach(own, part) if self.fitted else float(linear_reach(own, part))
+
+    def fit_confidence(self, confidence: float) -> float:
+        """Return the confidence at which a fit must be asked for an interval, so that it holds at every look."""
+        return confidence if self.live is None else fit_confidence(confidence, self.reports / self.live)
+
+    def _confidence(self, confidence: float | None) -> float:
+        return self.confidence if confidence is None else confidence
+
+    def rows(self, confidence: float | None = None) -> list[Row]:
+        """Return one row per label: estimate, standard error and interval."""
+        return make_rows(self.labels, self.estimates, self.standard_error, self.interval(confidence))
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows as plain records, with what this kind of result adds to them."""
+        rows = [row._asdict() for row in self.rows(confidence)]
+        if self.rare is None:
+            return rows
+        return [{**row, "conservative": wide} for row, wide in zip(rows, self.conservative.tolist(), strict=True)]
+
+    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the records, those that say nothing marked."""
+        return mark_too_few(self.records(confidence), self.possible, lambda times: self.reports_for(times, confidence))
+
+    def reports_for(self, times: float, confidence: float | None = None) -> float:
+        """Return how many reports would make the intervals so many times narrower."""
+        return reports_for(times, self.reports, lambda reports: self.reach(confidence, reports=reports))
+
+    def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
+        """Return everything as plain data for JSON; a number that is not known is `None`."""
+        content = {
+            "name": self.question,
+            "text": self.text,
+            "kind": self.kind,
+            "unit": self.unit,
+            "reports": self.reports,
+            "method": self.method,
+            "target": self.target,
+            "confidence": self._confidence(confidence),
+            "live": self.live,
+            "rows": self.marked(confidence),
+            "notes": [asdict(note) for note in self.notes],
+            "assumptions": list(self.assumptions),
+            "manipulation": self.manipulation,
+            "forgery": None if self.forgery is None else asdict(self.forgery),
+            "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
+            "assumption_free": None if self.assumption_free is None else _beside(self.assumption_free, confidence),
+            "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
+            "levels": [asdict(level) for level in self.levels],
+            "lead": self.lead(confidence),
+            **self._extras(self._confidence(confidence)),
+        }
+        mapped = dict(plain(content))
+        return {**mapped, "conclusions": conclusions(mapped)}
+
+    def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
+        """Return the label with the largest number and what cannot be told apart from it; `None` where none compare.
+
+        The differences hold for all other labels together (Bonferroni). Unless a kind knows better, errors of two
+        numbers are added as if they were opposed: the interval is then on the safe side.
+        """
+        if not self.estimates.size > 1:
+            return None
+        reach = self.reach(confidence, self.estimates.size - 1)
+        top = int(np.argmax(self.estimates))
+        return find_lead(self.labels, np.ravel(self.estimates), self.difference_errors(top), reach, self.reports)
+
+    def difference_errors(self, place: int) -> FloatArray:
+        """Return at most the standard errors of the differences between one number and each."""
+        errors = np.ravel(self.standard_error)
+        return np.asarray(errors[place] + errors)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        """Return what only this kind of result has."""
+        del confidence
+        return {}
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows as a pandas or Polars data frame, whichever is asked for or installed."""
+        return make_frame(self.records(confidence), library)
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known."""
+        return plot_shares(self, confidence, truth=truth, axes=axes)
+
+    def __eq__(self, other: object) -> bool:
+        """Results are equal if they say the same."""
+        return self.to_mapping() == other.to_mapping() if isinstance(other, type(self)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # it holds arrays
+
+    def __str__(self) -> str:
+        return in_full(self.to_mapping())
+
+    def __repr__(self) -> str:
+        labels = [label if isinstance(label, str) else " × ".join(label) for label in self.labels]
+        pairs = zip(labels, self.rows(), strict=True)
+        shown = [f"  {label}: {row.estimate:.4g} ± {row.standard_error:.2g}" for label, row in pairs]
+        if len(shown) > SHOWN_ROWS:
+            shown[SHOWN_ROWS:] = [f"  and {len(shown) - SHOWN_ROWS:,} more"]
+        head = f"{type(self).__name__} {self.question}: {self.reports:,} reports, {self.method}"
+        return "\n".join([head, *shown])
+
+    def _repr_html_(self) -> str:
+        """Show the card of the result in notebooks."""
+        return snippet(card(self.to_mapping()))
+
+
+def _beside(result: Result, confidence: float | None) -> dict[str, Any]:
+    """Return what another result shows of one that stands beside it."""
+    return {"method": result.method, "assumptions": list(result.assumptions), "rows": result.marked(confidence)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Results(Mapping[str, Result]):
+    """The results of a whole tally, by question in the survey's order.
+
+    `survey` is its hash; `rejections` are counted by reason; `tables` are those of pairs of questions that were tallied
+    together, and `missing` says why a question, or a pair of questions, has no result.
+    """
+
+    survey: str
+    title: str
+    reports: int
+    rejections: Mapping[str, int]
+    results: Mapping[str, Result]
+    tables: tuple[Result, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, question: str) -> Result:
+        if question in self.missing:
+            raise KeyError(self.missing[question])
+        return self.results[question]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def rejected(self) -> int:
+        """Number of reports that were not counted."""
+        return sum(self.rejections.values())
+
+    def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
+        """Return everything as plain data for JSON."""
+        return {
+            "survey": self.survey,
+            "title": self.title,
+            "reports": self.reports,
+            "rejected": self.rejected,
+            "rejections": dict(self.rejections),
+            "questions": [result.to_mapping(confidence) for result in self.values()],
+            "tables": [table.to_mapping(confidence) for table in self.tables],
+            "missing": [{"name": name, "reason": reason} for name, reason in self.missing.items()],
+        }
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows of all questions as one data frame, with the question in the first column."""
+        rows = [{"question": name, **row._asdict()} for name, each in self.items() for row in each.rows(confidence)]
+        return make_frame(rows, library)
+
+    def __sub__(self, earlier: Results) -> Results:
+        """Return what changed since an earlier round, question by question."""
+        from pldp.estimates.rounds import change  # noqa: PLC0415 - it makes results itself
+
+        return change(self, earlier) if isinstance(earlier, Results) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        """Results are equal if they say the same."""
+        return self.to_mapping() == other.to_mapping() if isinstance(other, Results) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # it holds arrays
+
+    def __str__(self) -> str:
+        lines = [*map(str, self.values()), *map(str, self.tables)]
+        return "\n".join([*lines, *(f"{name}: no result, {reason}" for name, reason in self.missing.items())])
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.results)
+        return f"Results of {self.title!r}: {names or 'none'} from {self.reports:,} reports"
+
+    def _repr_html_(self) -> str:
+        """Show all cards in notebooks."""
+        return snippet(results_body(self.to_mapping()))
+
+
+def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
+    """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
+    if library not in (None, "pandas", "polars"):
+        raise EstimateError(f"library must be pandas or polars, not {library!r}")
+    for name in (library,) if library else ("pandas", "polars"):
+        with suppress(ImportError):
+            return import_module(name).DataFrame(records)
+    lacking = f"the package {library}, which is not" if library else "pandas or Polars, and neither is"
+    raise EstimateError(f"to_frame needs {lacking} installed")

@@ -1,1 +1,0 @@
-"""Shares of items and of sets of items."""

@@ -1,1 +1,0 @@
-"""Shares of the values of a choice."""

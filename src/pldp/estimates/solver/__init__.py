@@ -1,1 +1,0 @@
-"""The likelihood solver that all kinds share."""
