@@ -192,19 +192,29 @@ def _fillings(width: FloatArray, left: float, first: int = 0) -> Iterator[tuple[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelMix(Record):
-    """The labels that reports show: G[label, level], how many reports show each label, and what is known of the mix."""
+    """What reports show of levels: G[shown, level], how many reports show each, and what is known of the mix.
+
+    Where reports show the level itself, G is the identity and everything below holds with it.
+    """
 
     matrix: FloatArray
     counts: IntArray
     bounds: MixBounds
 
     @classmethod
-    def of(cls, label_channel: CategoricalChannel, counts: Sequence[int], bounds: MixBounds | None = None) -> LevelMix:
-        """Take the channel of the label, how many reports show each, and what is known of the mix."""
-        if label_channel.form != Integers(len(counts)):
+    def of(
+        cls, label_channel: CategoricalChannel | None, counts: Sequence[int], bounds: MixBounds | None = None
+    ) -> LevelMix:
+        """Take the channel of the label (`None` where levels show), the reports that show each, and what is known."""
+        if label_channel is not None and label_channel.form != Integers(len(counts)):
             raise EstimateError(f"labels must be one of {len(counts)}, as the levels are")
-        matrix = label_arrays(label_channel).matrix()
+        matrix = np.eye(len(counts)) if label_channel is None else label_arrays(label_channel).matrix()
         return cls(matrix, np.asarray(counts, np.int64), bounds or MixBounds.free(len(counts)))
+
+    @cached_property
+    def visible(self) -> bool:
+        """Whether reports show the level itself."""
+        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
 
     @property
     def reports(self) -> int:
@@ -285,8 +295,8 @@ def check_mix(survey: Survey, mix: Mix | None) -> None:
         raise EstimateError("mix applies to hidden levels; reports of this survey show the level, so leave it out")
 
 
-def level_mix(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix | None:
-    """Return the labels of the reports that answer a question; `None` where reports show the level.
+def mix_of(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix:
+    """Return what the reports that answer a question show of levels, and what is known of these.
 
     `mix` has what is known of the shares of the levels: of some a share, or two bounds of it.
 
@@ -297,13 +307,17 @@ def level_mix(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix |
     ...     "questions": [{"name": "late", "values": ["yes", "no"]}],
     ... })
     >>> people = Population.of_shares(survey, 20_000, seed=1)
-    >>> mix = level_mix(tally(survey, simulate_reports(survey, people, seed=1)), "late")
-    >>> mix.reports, bool(abs(mix.shares - 0.5).max() < 4 * mix.covariance[0, 0] ** 0.5)
-    (20000, True)
+    >>> mix = mix_of(tally(survey, simulate_reports(survey, people, seed=1)), "late")
+    >>> mix.visible, mix.reports, bool(abs(mix.shares - 0.5).max() < 4 * mix.covariance[0, 0] ** 0.5)
+    (False, 20000, True)
     """
-    channel, asked = tally.survey.level_channel, tally.survey.question(question)
     check_mix(tally.survey, mix)
-    if channel is None:
-        return None
-    names = [level.name for level in asked.levels]
-    return LevelMix.of(channel, [tally.counts[question, name].reports for name in names], MixBounds.read(mix, names))
+    names = [level.name for level in tally.survey.question(question).levels]
+    counts = [tally.counts[question, name].reports for name in names]
+    return LevelMix.of(tally.survey.level_channel, counts, MixBounds.read(mix, names))
+
+
+def level_mix(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix | None:
+    """Return `mix_of` where levels are hidden, else `None`."""
+    known = mix_of(tally, question, mix)
+    return None if known.visible else known
