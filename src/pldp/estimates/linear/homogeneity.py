@@ -27,6 +27,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,7 @@ from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, tail_probability
+from pldp.estimates.results.intervals import normal_reach
 from pldp.mechanisms.arrays import FloatArray
 
 POWER: Final = 0.8
@@ -237,6 +239,44 @@ def homogeneity_of_vector(
     units = np.einsum("am,ab,bm->m", moves, inverse, moves)
     noticed = smallest_noticed(float(units.min()), len(theta))
     return Homogeneity.of(float(theta @ inverse @ theta), len(theta), noticed=noticed, cumulants=cumulants)
+
+
+def unseen_bias(precise: Linear, free: Linear) -> float:
+    """Return the bias of pooling by precision that the reports would show with a probability of 80 %, at `TEST_LEVEL`.
+
+    Both estimates have one mean if levels do not matter; their difference D_j has the error that ψ of both tell, and
+    the one that is hardest to notice counts: (z + 0.84)·max_j se(D_j), z with Bonferroni's correction.
+    """
+    targets = precise.evidence.targets
+    apart = precise.psi - free.psi
+    error = math.sqrt(float(np.einsum("sic,sic->i", precise.evidence.shares, apart**2).max()) / precise.reports)
+    return (normal_reach(1 - TEST_LEVEL, max(targets - 1, 1)) + normal_reach(2 * POWER - 1)) * error
+
+
+def least_difference(evidence: Evidence) -> float:
+    """Return a bound that the largest difference between levels, in the share of any target, surely exceeds (99 %).
+
+    Of every two levels, and of those that pooling by precision prefers against all, the difference of shares less as
+    many errors as chance could make of the largest of all of them. 0 where nothing is sure.
+    """
+    mix, levels = evidence.mix, len(evidence.levels)
+    if levels < 2:
+        return 0.0
+    preferred = decode(evidence).level_weights - mix
+    pairs = [np.eye(levels)[one] - np.eye(levels)[two] for one, two in combinations(range(levels), 2)]
+    compared = np.array([*pairs, preferred])
+    gained = np.maximum(compared, 0).sum(axis=1)
+    compared = compared[gained > 0] / gained[gained > 0, None]
+    reach = normal_reach(1 - TEST_LEVEL, len(compared) * max(evidence.targets - 1, 1))
+    sure = 0.0
+    for block in evidence.blocks():
+        own, whole = evidence.weights(block)
+        people = evidence.mixes[block, :, None]
+        shares = evidence.joint[block, :, -1:] / people
+        added = (own[:, :, -1] - shares * whole) / people  # what one report adds to the share of a level
+        errors = np.sqrt(((compared @ added) ** 2 @ evidence.flat_shares(block)[:, :, None])[..., 0] / evidence.reports)
+        sure = max(sure, float((np.abs(shares[..., 0] @ compared.T) - reach * errors).max()))
+    return sure
 
 
 def level_move(evidence: Evidence, noise: Sequence[float]) -> FloatArray:

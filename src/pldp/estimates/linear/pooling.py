@@ -11,6 +11,8 @@
 
   weighs levels and states together: what other states say of the wanted one counts, too. Targets share one S, their
   mean, so that what sums to 1 still does (`alike`), or have one each.
+- **Within a bound** the shares of levels differ by at most Δ: f̂ = Σ_τ a_τ π̂_τ is then off by at most Δ·t, and a gives
+  the shortest interval that allows for it (`pldp.estimates.linear.differ`).
 
 One report adds ψ(s, c) = Σ_τx b_τx (W_τx(s, c) − f_x V_τ(s, c)) to the error; variance, covariance, the test,
 intervals of few reports and forged reports are sums over ψ.
@@ -18,12 +20,14 @@ intervals of few reports and forged reports are sums over ψ.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from pldp.estimates.linear.differ import bounded_weights
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.known import Known
 from pldp.estimates.results.options import Pool, Target
@@ -44,7 +48,8 @@ class Linear:
     which laws are taken, targets × states. Tables are shown × targets × patterns: `counted` is what a report counts in
     an estimate, times the number of reports; ψ at a share f is `base` − f·`slope`, other states being in proportion.
     `weights` are what each of π̂ counts, targets × levels × states but the first; `gains` those of what is known,
-    functional by functional, with what each explains.
+    functional by functional, with what each explains. Shares of levels differ by at most the `bound`; without one,
+    levels count for their people.
     """
 
     evidence: Evidence
@@ -57,6 +62,7 @@ class Linear:
     slope: FloatArray
     weights: FloatArray
     gains: tuple[tuple[Known, FloatArray, FloatArray], ...] = ()  # gain and K, targets × functionals each
+    bound: float = math.inf
 
     @property
     def reports(self) -> float:
@@ -67,6 +73,30 @@ class Linear:
     def level_weights(self) -> FloatArray:
         """The parts of the levels in the estimates, which sum to 1."""
         return np.asarray((self.weights[:, :, -1] * self.evidence.mixes).mean(axis=0))
+
+    @cached_property
+    def _gained(self) -> tuple[FloatArray, FloatArray]:
+        """By how much levels count for more than their people, and ρ̂, targets × levels."""
+        mixes = self.evidence.mixes
+        return np.maximum(self.weights[:, :, -1] - 1, 0.0), np.maximum(mixes / mixes.sum(axis=1, keepdims=True), 0.0)
+
+    @cached_property
+    def bias(self) -> FloatArray:
+        """The most that each estimate is off if the shares of levels differ by as much as the bound allows."""
+        if self.pool == "precision" or not math.isfinite(self.bound):
+            return np.zeros(self.evidence.targets)
+        gained, people = self._gained
+        return np.asarray(self.bound * (gained * people).sum(axis=1))
+
+    @cached_property
+    def _mix_error(self) -> FloatArray:
+        """The variance of that bias, as the mix of levels is estimated."""
+        if not self.bias.any():
+            return np.zeros(1)
+        evidence = self.evidence
+        rows = evidence.undo[evidence.levels]
+        centred = rows - (rows @ evidence.shown)[:, None]
+        return np.asarray(self.bound**2 * (self._gained[0] @ centred) ** 2 @ evidence.shown / self.reports)
 
     @cached_property
     def psi(self) -> FloatArray:
@@ -120,7 +150,7 @@ class Linear:
         law = self.lawful - (_drawn(self.states[:, -1]) if people else 0.0)
         came = self.came - (_drawn(self.estimates) if people else 0.0)
         found = (law if known else np.maximum(came, law)) - self.explained
-        return np.asarray(np.maximum(found, 0.0) / self.reports)
+        return np.asarray(np.maximum(found, 0.0) / self.reports + self._mix_error)
 
     @cached_property
     def manipulation(self) -> float:
@@ -139,23 +169,35 @@ def _drawn(shares: FloatArray) -> FloatArray:
 
 
 def decode(
-    evidence: Evidence, pool: Pool = "precision", *, alike: bool = True, weights: FloatArray | None = None
+    evidence: Evidence,
+    pool: Pool = "precision",
+    *,
+    bound: float = math.inf,
+    alike: bool = True,
+    weights: FloatArray | None = None,
 ) -> Linear:
-    """Return the estimates with the least error that the assumptions of the pooling allow, or with given weights."""
+    """Return the estimates with the least error that the assumptions of the pooling allow, or with given weights.
+
+    By size, a `bound` says by how much shares of different levels can differ.
+    """
     if weights is None:
-        weights = best_weights(evidence, pool, alike=alike)
-    return _finished(evidence, pool, _scaled(evidence, weights))
+        weights = best_weights(evidence, pool, bound=bound, alike=alike)
+    return replace(_finished(evidence, pool, _scaled(evidence, weights)), bound=bound)
 
 
-def best_weights(evidence: Evidence, pool: Pool = "precision", *, alike: bool = True) -> FloatArray:
+def best_weights(
+    evidence: Evidence, pool: Pool = "precision", *, bound: float = math.inf, alike: bool = True
+) -> FloatArray:
     """Return what π̂ of each level and state weighs in the share of each state: targets (or 1) × states × π̂.
 
     The first state is what the others leave.
     """
     by_size = np.tile(np.eye(evidence.joint.shape[2]), len(evidence.levels))[None]
-    if pool == "size" or len(evidence.levels) == 1:
+    if len(evidence.levels) == 1 or (pool == "size" and not math.isfinite(bound)):
         return by_size
     shares = _pooled(evidence, _scaled(evidence, by_size))
+    if pool == "size":
+        return _bounded(evidence, _covariance(evidence, shares, alike=alike), bound)
     for _ in range(_ROUNDS - 1):
         shares = _pooled(evidence, _scaled(evidence, _weights(evidence, shares, alike=alike)))
     return _weights(evidence, shares, alike=alike)
@@ -178,6 +220,23 @@ def _scaled(evidence: Evidence, weights: FloatArray) -> FloatArray:
 
 def _weights(evidence: Evidence, shares: FloatArray, *, alike: bool) -> FloatArray:
     """Return (RᵀS⁻¹R)⁻¹RᵀS⁻¹, of all targets together or of each."""
+    inverse = _inverse(_covariance(evidence, shares, alike=alike))
+    design = np.kron(evidence.mix[:, None], np.eye(shares.shape[1]))
+    return np.asarray(np.linalg.solve(design.T @ inverse @ design, design.T @ inverse))
+
+
+def _bounded(evidence: Evidence, covariance: FloatArray, bound: float) -> FloatArray:
+    """Return weights of levels, one for all states, that are best if shares differ by no more than the bound."""
+    states = evidence.joint.shape[2]
+    people = np.maximum(evidence.possible_mix, 1 / max(evidence.reports, 2.0))
+    own = covariance[:, states - 1 :: states, states - 1 :: states] / evidence.reports
+    levels = np.array([bounded_weights(each, people / people.sum(), bound) for each in own])
+    levels /= levels @ evidence.mix[:, None]
+    return np.asarray(np.einsum("it,xy->ixty", levels, np.eye(states)).reshape(len(own), states, -1))
+
+
+def _covariance(evidence: Evidence, shares: FloatArray, *, alike: bool) -> FloatArray:
+    """Return S of what one report adds to π̂ − f ρ̂, of all targets together or of each."""
     states = evidence.possible(shares) if evidence.patterns.law is not None else shares
     total: list[FloatArray] = []
     for block in evidence.blocks():
@@ -187,10 +246,7 @@ def _weights(evidence: Evidence, shares: FloatArray, *, alike: bool) -> FloatArr
             along = known.along(evidence, block, apart, states)
             spread = spread - along @ _inverse(known.covariance(evidence, states)) @ np.swapaxes(along, 1, 2)
         total.append(spread.sum(axis=0, keepdims=True) if alike else spread)
-    spread = np.sum(total, axis=0) / evidence.targets if alike else np.concatenate(total)
-    inverse = _inverse(spread)
-    design = np.kron(evidence.mix[:, None], np.eye(shares.shape[1]))
-    return np.asarray(np.linalg.solve(design.T @ inverse @ design, design.T @ inverse))
+    return np.asarray(np.sum(total, axis=0) / evidence.targets if alike else np.concatenate(total))
 
 
 def _likely(evidence: Evidence, states: FloatArray, shares: FloatArray) -> FloatArray:
