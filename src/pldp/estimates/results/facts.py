@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import chdtrc
 
+from pldp.estimates.results.intervals import CONFIDENCE
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 
@@ -99,3 +101,27 @@ class LevelShare:
     mechanism: str
     epsilon: float
     share: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Facts:
+    """What a result of any kind states beside its numbers; `pldp.estimates.Result` says what each field is."""
+
+    question: str
+    text: str = ""
+    reports: int
+    method: str
+    target: str
+    groups: tuple[GroupReports, ...] = ()
+    homogeneity: Homogeneity | None = None
+    assumptions: tuple[str, ...]
+    notes: tuple[Note, ...]
+    manipulation: float = math.nan
+    levels: tuple[LevelShare, ...] = ()
+    confidence: float = CONFIDENCE
+    unit: str = "share"
+
+    @classmethod
+    def of(cls, facts: Facts, **numbers: Any) -> Self:
+        """Return a result that states these facts beside its own numbers."""
+        return cls(**{each.name: getattr(facts, each.name) for each in fields(Facts)}, **numbers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,9 +14,8 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.linear.small_counts import SmallCounts
-from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note, PersonWeights
+from pldp.estimates.results.facts import Facts, GroupReports, PersonWeights
 from pldp.estimates.results.intervals import (
-    CONFIDENCE,
     Interval,
     Label,
     Row,
@@ -47,7 +45,7 @@ SHOWN_ROWS = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Result(ABC):
+class Result(Facts, ABC):
     """Numbers of one question with everything needed to judge them; it can be pickled, copied and compared.
 
     Attributes
@@ -81,21 +79,8 @@ class Result(ABC):
 
     kind: ClassVar[str]
 
-    question: str
-    text: str = ""
-    reports: int
-    method: str
-    target: str
-    groups: tuple[GroupReports, ...] = ()
-    homogeneity: Homogeneity | None = None
     assumption_free: Result | None = None
-    assumptions: tuple[str, ...]
-    notes: tuple[Note, ...]
-    manipulation: float = math.nan
     forgery: Forgery | None = None
-    levels: tuple[LevelShare, ...] = ()
-    confidence: float = CONFIDENCE
-    unit: str = "share"
     distinct: str = ""
     live: int | None = None
     rare: SmallCounts | None = None
