@@ -14,8 +14,7 @@ from scipy import stats
 import pldp
 from helpers.claims import FALSE_ALARM, runs
 from pldp.estimates import Interval, Result, baskets_of, supports, two_way
-from pldp.estimates.linear.small_counts import ENOUGH, SmallCounts
-from pldp.estimates.results.intervals import interval_around
+from pldp.estimates.linear.small_counts import ENOUGH, SmallCounts, interval_around
 from pldp.mechanisms import ItemSet
 from pldp.mechanisms.arrays import arrays
 from pldp.simulate import Population, pack_baskets, simulate_reports

@@ -165,7 +165,10 @@ def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArra
         manipulation=max(forged) if all(map(math.isfinite, forged)) else math.nan,
         assumption_free=_combine(beside, names, known, same_people=same_people) if assumes else None,
         assumptions=(notes.SAMPLE_OF_GROUPS, *assumptions, *distinct, notes.KNOWN_EXACTLY),
-        notes=(*notes.warnings_of(names, results), *(note for note, holds in about.items() if holds)),
+        notes=(
+            *notes.warnings_of(names, [each.notes for each in results]),
+            *(note for note, holds in about.items() if holds),
+        ),
     )
 
 

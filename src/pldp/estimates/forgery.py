@@ -28,6 +28,7 @@ from scipy.special import betainc, chdtrc, gammainc, gammaln, ndtr
 
 from pldp.estimates.excess import Excess, centred, densest, excess
 from pldp.estimates.results import notes
+from pldp.estimates.results.facts import Forgery, ForgeryTest
 from pldp.mechanisms import Bits
 from pldp.mechanisms.arrays import ChannelArrays, FloatArray, PairLaw, Range, arrays, rows_of
 from pldp.survey import Question
@@ -47,34 +48,6 @@ LARGEST_SUPPORTS: Final = 1 << 18
 
 LEAST_EXPECTED: Final = 10
 """Reports that a cell of a χ² test must expect."""
-
-
-@dataclass(frozen=True)
-class ForgeryTest:
-    """One test: its name, the level it is about (empty: all), its p-value, and what it found in words, if anything.
-
-    The p-value counts all values, pairs or outputs that the test looked at, but not the other tests.
-    """
-
-    test: str
-    level: str
-    p_value: float
-    finding: str
-
-
-@dataclass(frozen=True)
-class Forgery:
-    """Whether reports look forged: `p_value` of all tests together, `alarmed` if it is below `false_alarm`.
-
-    `tests` are those that were made, the most suspicious one first; `unseen` says what could not be looked at. No alarm
-    does not mean that no report is forged.
-    """
-
-    p_value: float
-    alarmed: bool
-    false_alarm: float
-    tests: tuple[ForgeryTest, ...]
-    unseen: tuple[str, ...] = ()
 
 
 def forgery_of(tally: Tally, question: Question) -> Forgery:

@@ -175,7 +175,7 @@ def correct_shares(
     merged = _merge(table, margin)
     correction = _Correction.of(table, margin, merged)
     together = pool == "precision" and len(table.linear.evidence.levels) > 1
-    levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
+    levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
     covariance = table.covariance(correction.influence)
     alone = correct_shares(tally, question, known, pool="size") if together else None
     return Shares(

@@ -326,7 +326,7 @@ def compare_rounds(
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),
         notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in rounds),
     }
-    own = notes.warnings_of(names, rounds)
+    own = notes.warnings_of(names, [each.notes for each in rounds])
     assumptions = dict.fromkeys(text for each in rounds for text in each.assumptions)
     return {
         "rounds": tuple(rounds),

@@ -12,7 +12,7 @@ from pldp.estimates.linear.mix import check_mix
 from pldp.estimates.margins import uncorrected_notes
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.results.intervals import CONFIDENCE, check_confidence, check_plan
-from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
+from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports, other_method
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result, Results
 from pldp.survey import Question
@@ -104,7 +104,7 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
             table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges, mix=chosen.mix)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
-            tables.append(_with_circumstances(replace(table, notes=(*table.notes, *about)), _of_intervals(chosen)))
+            tables.append(replace(table, notes=(*table.notes, *about)).stated_with(**_of_intervals(chosen)))
         except EstimateError as error:
             missing[" × ".join(names)] = str(error)
     rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
@@ -131,15 +131,7 @@ def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> R
     forgery = forgery_of(tally, question)
     about = {"distinct": distinct_people(tally.survey), "forgery": forgery, **_of_intervals(chosen)}
     found = BY_KIND[question.kind].estimate(tally, question, chosen)
-    return _with_circumstances(replace(found, notes=(*forged_reports(forgery), *found.notes)), about)
-
-
-def _with_circumstances(found: Result, about: Mapping[str, Any]) -> Result:
-    """Return a result, and the one beside it, for these circumstances, with notes about its intervals."""
-    beside = found.assumption_free
-    made = replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
-    first, last = interval_notes(made)
-    return replace(made, notes=(*first, *made.notes, *last))
+    return replace(found, notes=(*forged_reports(forgery), *found.notes)).stated_with(**about)
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Final, NamedTuple, Unpack
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused import numbers, sets, shares
@@ -12,7 +11,6 @@ from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number import NumberResult
 from pldp.estimates.kinds.shares import Shares
 from pldp.estimates.results.intervals import check_confidence, check_plan
-from pldp.estimates.results.notes import interval_notes
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import Domain
@@ -86,12 +84,7 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
     chosen = Options(**options)
     check_confidence(chosen.confidence)
     check_plan(chosen.live)
-    found = kind.estimate(fused, chosen)
-    about: dict[str, Any] = {"confidence": chosen.confidence, "live": chosen.live}
-    beside = found.assumption_free
-    made = replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
-    first, last = interval_notes(made)
-    return replace(made, notes=(*first, *made.notes, *last))
+    return kind.estimate(fused, chosen).stated_with(confidence=chosen.confidence, live=chosen.live)
 
 
 def fused_applies(fused: Fused, option: str, value: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
@@ -27,12 +26,12 @@ from pldp.estimates.likelihood.solver import GAP, FitProgress
 from pldp.estimates.linear.covariance import scaled
 from pldp.estimates.linear.evidence import label_chances
 from pldp.estimates.linear.labels import LabelReports
-from pldp.estimates.linear.mix import LevelMix, Mix, MixBounds, check_mix
+from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Homogeneity, LevelShare, Note
-from pldp.estimates.results.options import SHARE_METHODS, Options, Pool, ShareMethod, Target, check_pooling, one_of
+from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, Pool, ShareMethod, Target, check_pooling, one_of
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import categorical
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
@@ -40,9 +39,6 @@ from pldp.survey import Choice
 from pldp.tallies import Tally
 
 METHODS: Final = SHARE_METHODS
-
-UNSURE: Final = 0.25
-"""Standard error of the share of a hidden level from which on the scale of all shares is unsure."""
 
 
 def frequencies(  # noqa: PLR0913 - one per option
@@ -109,7 +105,7 @@ class _Counted:
 
     question: Choice
     reports: LabelReports
-    mix: LevelMix | None
+    mix: LevelMix
 
     @classmethod
     def of(cls, tally: Tally, question: str, mix: Mix | None) -> _Counted:
@@ -119,12 +115,10 @@ class _Counted:
         counts = [tally.counts[question, level.name] for level in asked.levels]
         if not any(own.reports for own in counts):
             raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
-        bounds = MixBounds.read(mix, [level.name for level in asked.levels])
-        labels = tally.survey.level_channel
-        known = None if labels is None else LevelMix.of(labels, [own.reports for own in counts], bounds)
+        known = mix_of(tally, question, mix)
         chances, forms = label_chances(tally.survey, [question]), tuple(map(label_arrays, asked.channels))
         summed = not asked.stages
-        reports = LabelReports(forms, tuple(counts), chances.matrix, chances.visible, bounds, summed)
+        reports = LabelReports(forms, tuple(counts), chances.matrix, chances.visible, known.bounds, summed)
         return cls(asked, reports, known)
 
     def decoded(self, pool: Pool, target: Target) -> Shares:
@@ -142,7 +136,7 @@ class _Counted:
             rare=SmallCounts.of(fitted, sampled=self._sampled(fitted, target)),
             covariance_matrix=self._covariance(fitted, target),
             manipulation=fitted.manipulation,
-            method=f"unbiased, {'' if self.mix is None else 'hidden levels '}pooled by {pool}",
+            method=f"unbiased, {'' if self.mix.visible else 'hidden levels '}pooled by {pool}",
             assumptions=notes.assume(target, *self._assumed(tested, together=together)),
             notes=(*notes.levels_disagree(tested, pool), *self._rough(together=together), *weak),
             homogeneity=tested,
@@ -153,7 +147,7 @@ class _Counted:
     def _free(self, target: Target, tested: Homogeneity | None) -> tuple[Shares | None, tuple[Note, ...]]:
         """Return shares that assume nothing about levels, where they say anything, and what labels cannot tell."""
         free = self._decoded("size", target, tested)
-        if self.mix is None:
+        if self.mix.visible:
             return free, ()
         worst = float(free.standard_error.max())
         if worst <= HOPELESS:
@@ -163,7 +157,7 @@ class _Counted:
     def fitted(self, target: Target, gap: float, progress: FitProgress | None) -> Shares:
         """Return the shares of greatest likelihood, with the decoded ones that assume nothing beside them."""
         beside = self.decoded("precision", target)
-        fit = self._fit_shown(gap, progress) if self.mix is None else self._fit_hidden(gap, progress)
+        fit = self._fit_shown(gap, progress) if self.mix.visible else self._fit_hidden(gap, progress)
         dense = self.reports.size <= LARGEST_DENSE
         covariance = fit.covariance if dense else None
         if covariance is not None and target == "respondents":
@@ -189,7 +183,6 @@ class _Counted:
         return _Fit("maximum likelihood", fit.shares, FitFacts.of(fit), far, groups=groups)
 
     def _fit_hidden(self, gap: float, progress: FitProgress | None) -> _Fit:
-        assert self.mix is not None  # noqa: S101 - where reports show labels
         parts = zip(self.question.channels, self.reports.counts, strict=True)
         groups = tuple(group(channel, own) for channel, own in parts)
         hidden = HiddenReports(categorical(self.question.channels), self.mix, groups)
@@ -207,8 +200,8 @@ class _Counted:
             "values": self.question.values,
             "reports": int(self.reports.reports.sum()),
             "target": target,
-            "groups": self._groups(fitted) if self.mix is None else (),
-            "levels": () if self.mix is None else self._levels(self.mix.shares),
+            "groups": self._groups(fitted) if self.mix.visible else (),
+            "levels": () if self.mix.visible else self._levels(self.mix.shares),
         }
 
     def _groups(self, fitted: Linear) -> tuple[GroupShares, ...]:
@@ -242,25 +235,15 @@ class _Counted:
 
     def _assumed(self, tested: Homogeneity | None, *, together: bool) -> tuple[str, ...]:
         """Return what is assumed about the choice of levels, and what was given about their mix."""
-        if self.mix is None:
-            return (notes.SAME_SHARES, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
-        if not together:
-            return (notes.FREE_CHOICE, *(() if self.mix.bounds.nothing else (notes.MIX_NOT_USED,)))
-        names = [level.name for level in self.question.levels]
-        chosen = notes.UNTESTED_CHOICE if tested is None else notes.TESTED_CHOICE
-        return (chosen, *notes.given_mix(names, self.mix))
+        rough = (notes.ROUGH_WEIGHTS,) if together and self.mix.visible else ()
+        return (*self.mix.assumed("shares", together=together, tested=tested is not None), *rough)
 
     def _rough(self, *, together: bool) -> tuple[Note, ...]:
         """Say so where reports are few, or labels barely tell how people chose: shares are unsure then."""
-        if self.mix is None:
-            few = [
-                level for level, enough in enumerate(self.reports.enough) if self.reports.reports[level] and not enough
-            ]
-            return notes.few_reports([self.question.levels[level].name for level in few])
-        contradicted = notes.mix_contradicted(self.mix) if together else ()
-        unsure = math.sqrt(float(np.diag(self.mix.covariance).max())) > UNSURE and together
-        rough = () if self.reports.enough.all() else (notes.ROUGH_ERRORS,)
-        return (*contradicted, *rough, *((notes.LABELS_SAY_LITTLE,) if unsure else ()))
+        few = [name for name, enough in zip(self.mix.names, self.reports.enough_or_none, strict=True) if not enough]
+        if self.mix.visible:
+            return notes.few_reports(few)
+        return (*((notes.ROUGH_ERRORS,) if few else ()), *(self.mix.notes if together else ()))
 
     def _sampled(self, fitted: Linear, target: Target) -> float:
         """Return the part of the variance of drawing people that is left: all for a population.

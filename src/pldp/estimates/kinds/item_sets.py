@@ -43,19 +43,9 @@ from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.linear.patterns import LARGEST_EXACT, Patterns, item_patterns, part_states
 from pldp.estimates.linear.pooling import Linear, best_weights, decode
 from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Homogeneity, Note
-from pldp.estimates.results.notes import (
-    BY_SIZE,
-    FREE_CHOICE,
-    LABELS_SAY_LITTLE,
-    MIX_NOT_USED,
-    SAME_SUPPORTS,
-    TESTED_CHOICE,
-    UNTESTED_CHOICE,
-    given_mix,
-    mix_contradicted,
-)
 from pldp.estimates.results.options import Pool, Target, check_pooling
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays, independent_patterns
@@ -64,9 +54,6 @@ from pldp.tallies import Columns, columns_of
 
 _AT_A_TIME: Final = 1 << 15
 """Sets that are decoded at a time."""
-
-UNSURE: Final = 0.25
-"""Standard error of the share of a level from which on errors of supports are rough."""
 
 _ROUNDS: Final = 2
 """Rounds of the supports of items: what reports that do not tell about an item count is taken from the first."""
@@ -132,18 +119,13 @@ class ItemReports(Record):
     def about_levels(self) -> tuple[str, ...]:
         """What is assumed about the choice of levels, and what was given about their mix."""
         if self.mix is None:
-            return (SAME_SUPPORTS if self.several else BY_SIZE,)
-        if self.pool == "size":
-            return (FREE_CHOICE, *(() if self.mix.bounds.nothing else (MIX_NOT_USED,)))
-        return (UNTESTED_CHOICE if self.homogeneity is None else TESTED_CHOICE, *given_mix(self.names, self.mix))
+            return (notes.same("supports") if self.several else notes.FREE_CHOICE,)
+        return self.mix.assumed("supports", together=self.pool == "precision", tested=self.homogeneity is not None)
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Say so where labels barely tell how people chose, or contradict every mix: then the scale is unsure."""
-        if self.mix is None:
-            return ()
-        spread = float(np.sqrt(np.diag(self.mix.covariance).max()))
-        return (*mix_contradicted(self.mix), *((LABELS_SAY_LITTLE,) if spread > UNSURE else ()))
+        """What a reader must know of results that rest on the mix of hidden levels."""
+        return () if self.mix is None else self.mix.notes
 
     @property
     def weights(self) -> FloatArray:

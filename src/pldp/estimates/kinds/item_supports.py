@@ -11,13 +11,13 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.set_reports import SetReports
-from pldp.estimates.linear.mix import LevelMix, Mix, level_mix
+from pldp.estimates.linear.mix import LevelMix, level_mix
 from pldp.estimates.linear.pooling import decode
-from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results.facts import Homogeneity, Note
-from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, interval_around, make_rows, normal_reach
+from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, make_rows, normal_reach
 from pldp.estimates.results.notes import NORMAL, assume, levels_disagree
-from pldp.estimates.results.options import Pool, Target, check_pooling
+from pldp.estimates.results.options import Mix, Pool, Target, check_pooling
 from pldp.mechanisms import CategoricalChannel, Channel, item_places
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays, label_arrays
 from pldp.records import Record

@@ -13,7 +13,6 @@ from pldp.estimates.kinds.sides import Margin, Side
 from pldp.estimates.likelihood.density import NO_DENSITY, Density
 from pldp.estimates.likelihood.misfit import Reported
 from pldp.estimates.likelihood.profile import Profile, QuantileProfile
-from pldp.estimates.linear.mix import Mix
 from pldp.estimates.numbers.means import Mean
 from pldp.estimates.numbers.reports import METHODS as WORDS
 from pldp.estimates.numbers.reports import NumberReports, reports_of
@@ -29,7 +28,7 @@ from pldp.estimates.results.notes import (
     QUANTILES_OF_POPULATION,
     of_one_survey,
 )
-from pldp.estimates.results.options import Options, Pool
+from pldp.estimates.results.options import Mix, Options, Pool
 from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Number

@@ -32,7 +32,7 @@ from pldp.estimates.kinds.ranges import RangeReach, bend_test, fit_variance
 from pldp.estimates.kinds.sides import Margin, Side
 from pldp.estimates.linear.evidence import LabelChances, Levels, label_chances
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
-from pldp.estimates.linear.mix import LevelMix, Mix, check_mix, level_mix
+from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.overlap import distinct_people
@@ -40,18 +40,14 @@ from pldp.estimates.results.consistency import with_margins
 from pldp.estimates.results.facts import Note, PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
 from pldp.estimates.results.notes import (
-    BY_SIZE,
     CONSERVATIVE,
-    MIX_NOT_USED,
     ROUGH_WEIGHTS,
-    SAME_SHARES,
     assume,
     bent,
-    given_mix,
     levels_disagree,
     no_association,
 )
-from pldp.estimates.results.options import Edges, Options, Pool, Target, check_pooling
+from pldp.estimates.results.options import Edges, Mix, Options, Pool, Target, check_pooling
 from pldp.estimates.results.plots import plot_table
 from pldp.estimates.results.result import Result, make_frame
 from pldp.mechanisms.arrays import FloatArray
@@ -320,7 +316,7 @@ class Reports:
     names: Pair
     counts: Mapping[Levels, TableCounts]
     chances: LabelChances
-    mix: LevelMix | None
+    mix: LevelMix
 
     @classmethod
     def of(cls, tally: Tally, names: Pair, mix: Mix | None) -> Reports:
@@ -329,7 +325,7 @@ class Reports:
         if not any(own.reports for own in counts.values()):
             listed = f"{'both' if len(names) == 2 else 'all of'} {' and '.join(map(repr, names))}"
             raise EstimateError(f"no report answers {listed}, so there is nothing to estimate")
-        return cls(tally, names, counts, label_chances(tally.survey, names), level_mix(tally, names[0], mix))
+        return cls(tally, names, counts, label_chances(tally.survey, names), mix_of(tally, names[0], mix))
 
     @property
     def differ(self) -> bool:
@@ -338,7 +334,7 @@ class Reports:
 
     def table(self, sides: Sequence[Side], pool: Pool, target: Target, pooled: Table | None = None) -> Table:
         """Return the table, its axes in the order of the sides; `pooled` is that by precision, if it was made."""
-        bounds = None if self.mix is None or pool == "size" else self.mix.bounds
+        bounds = None if pool == "size" or self.mix.bounds.nothing else self.mix.bounds
         cells = Cells.of(self._worth(sides), self.chances, self.counts, bounds)
         linear, decoded = cells.decode(pool)
         together = pool == "precision" and self.differ
@@ -380,18 +376,9 @@ class Reports:
         return [side.for_worth(own) for side, own in zip(sides, worth, strict=True)]
 
     def _assumptions(self, cells: Cells, target: Target, *, together: bool) -> tuple[str, ...]:
-        levels = (SAME_SHARES, ROUGH_WEIGHTS) if together else (BY_SIZE,)
+        rough = (ROUGH_WEIGHTS,) if together and self.mix.visible else ()
         straight = (line for side in cells.sides for line in side.assumptions())
-        return assume(target, *levels, *self._about_mix(together=together), *straight)
-
-    def _about_mix(self, *, together: bool) -> tuple[str, ...]:
-        """Return what a table assumes about the mix of hidden levels, where something about it was given."""
-        if self.mix is None:
-            return ()
-        if not together:
-            return () if self.mix.bounds.nothing else (MIX_NOT_USED,)
-        names = [level.name for level in self.tally.survey.question(self.names[0]).levels]
-        return given_mix(names, self.mix)
+        return assume(target, *self.mix.assumed("shares", together=together, tested=True), *rough, *straight)
 
 
 def _people(linear: Linear) -> PersonWeights:

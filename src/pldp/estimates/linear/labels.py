@@ -184,6 +184,11 @@ class LabelReports:
         by_chance = self.reports[:, None] * chances
         return np.asarray(np.where(by_chance > 0, by_chance, self.supports).min(axis=1) >= ENOUGH_SUPPORT)
 
+    @property
+    def enough_or_none(self) -> npt.NDArray[np.bool_]:
+        """The same, where no report at all is enough."""
+        return np.asarray(self.enough | (self.reports == 0))
+
     def enough_of(self, reports: float) -> bool:
         """Tell whether so many reports would suffice, whatever they show."""
         chance = np.min([form.chance_support() for form in self.forms], axis=0)

@@ -31,7 +31,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from pldp.errors import EstimateError
+from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import TEST_LEVEL, Note
+from pldp.estimates.results.options import Mix
 from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
@@ -39,7 +42,6 @@ from pldp.survey import Survey
 from pldp.tallies import Tally
 from pldp.words import unknown
 
-Mix = Mapping[str, float | tuple[float, float]]
 """The known share of some levels, or two bounds of it."""
 
 ROUNDING: Final = 1e-6
@@ -47,6 +49,9 @@ ROUNDING: Final = 1e-6
 
 MOST_CORNERS: Final = 200
 """Corners up to which bounds are taken; each is an unknown of the fit."""
+
+UNSURE: Final = 0.25
+"""Standard error of the share of a level from which on the scale of all estimates is unsure."""
 
 _LEAN: Final = 0.1
 """Largest |p − ½| of a pseudo-report: its log-likelihood is then quadratic to within 2 %."""
@@ -200,16 +205,21 @@ class LevelMix(Record):
     matrix: FloatArray
     counts: IntArray
     bounds: MixBounds
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, label_channel: CategoricalChannel | None, counts: Sequence[int], bounds: MixBounds | None = None
+        cls,
+        label_channel: CategoricalChannel | None,
+        counts: Sequence[int],
+        bounds: MixBounds | None = None,
+        names: Sequence[str] = (),
     ) -> LevelMix:
         """Take the channel of the label (`None` where levels show), the reports that show each, and what is known."""
         if label_channel is not None and label_channel.form != Integers(len(counts)):
             raise EstimateError(f"labels must be one of {len(counts)}, as the levels are")
         matrix = np.eye(len(counts)) if label_channel is None else label_arrays(label_channel).matrix()
-        return cls(matrix, np.asarray(counts, np.int64), bounds or MixBounds.free(len(counts)))
+        return cls(matrix, np.asarray(counts, np.int64), bounds or MixBounds.free(len(counts)), tuple(names))
 
     @cached_property
     def visible(self) -> bool:
@@ -282,6 +292,44 @@ class LevelMix(Record):
         spread = self.inverse @ (np.diag(within) - np.outer(within, within)) @ self.inverse.T / self.reports
         return not self.bounds.nothing and bool((outside > reach * np.sqrt(np.diag(spread))).any())
 
+    @property
+    def unsure(self) -> bool:
+        """Whether labels barely tell how many people chose each level, so that the scale of all estimates is unsure."""
+        return bool(np.diag(self.covariance).max() > UNSURE**2)
+
+    def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
+        """Return what a result assumes about the choice of levels, if people of all levels are taken `together`.
+
+        `what` is that of which people of all levels then have the same.
+        """
+        if not together:
+            return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
+        if self.visible:
+            return (notes.same(what),)
+        return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know of results that rest on this mix: labels contradict it, or say too little."""
+        return (*self.contradicted, *((notes.LABELS_SAY_LITTLE,) if self.unsure else ()))
+
+    @property
+    def contradicted(self) -> tuple[Note, ...]:
+        """Say that labels contradict the mix that was given, where they do."""
+        return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
+
+    @property
+    def _given(self) -> tuple[str, ...]:
+        """What is assumed about the mix, where something about it was given."""
+        if self.bounds.nothing:
+            return ()
+        parts = [
+            f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
+            for level, low, high in zip(self.names, self.bounds.low, self.bounds.high, strict=True)
+        ]
+        what = "are the given ones" if self.bounds.known else "lie within the given bounds"
+        return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
     @cached_property
     def posterior(self) -> FloatArray:
         """Pr(level | label), label × level, at the nearest mix that can be true."""
@@ -314,7 +362,7 @@ def mix_of(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix:
     check_mix(tally.survey, mix)
     names = [level.name for level in tally.survey.question(question).levels]
     counts = [tally.counts[question, name].reports for name in names]
-    return LevelMix.of(tally.survey.level_channel, counts, MixBounds.read(mix, names))
+    return LevelMix.of(tally.survey.level_channel, counts, MixBounds.read(mix, names), names)
 
 
 def level_mix(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix | None:

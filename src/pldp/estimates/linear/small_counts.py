@@ -30,6 +30,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from pldp.estimates.linear.pooling import Linear
+from pldp.estimates.results.intervals import Interval
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 
@@ -259,6 +260,14 @@ class SmallCounts(Record):
     def _sums(self, laws: Sequence[tuple[FloatArray, FloatArray]], place: FloatArray, psi: FloatArray) -> FloatArray:
         grown = np.exp(place[:, None, None] * psi)
         return np.asarray(np.sum([weight * self._tilted(law, grown, psi) for law, weight in laws], axis=0))
+
+
+def interval_around(estimates: FloatArray, error: FloatArray, reach: float, *, rare: SmallCounts | None) -> Interval:
+    """Return estimates ± so many errors, except where few reports speak for a number."""
+    found = Interval(estimates - reach * error, estimates + reach * error)
+    if rare is not None:
+        rare.widen(estimates, *found, reach)
+    return found
 
 
 def _without_and_with(states: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -28,8 +28,9 @@ from pldp.estimates.likelihood.misfit import Counted, Misfit, Part
 from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood
 from pldp.estimates.likelihood.rows import FreeRows, PieceRows
 from pldp.estimates.likelihood.solver import interior
-from pldp.estimates.linear.mix import LevelMix, Mix, level_mix
+from pldp.estimates.linear.mix import LevelMix, level_mix
 from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.options import Mix
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, Pieces, piecewise_arrays
 from pldp.records import Record

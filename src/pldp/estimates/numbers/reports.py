@@ -31,20 +31,14 @@ from pldp.estimates.numbers.means import Mean, check_mean, fitted_mean
 from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
 from pldp.estimates.results.notes import (
     ANY_SUBSET,
-    FREE_CHOICE,
     HONEST_DEVICES,
     LABELS_SAY_LITTLE,
-    MIX_NOT_USED,
     SAME_DISTRIBUTION,
     SAME_MEAN,
     SAMPLE,
-    TESTED_CHOICE,
-    UNTESTED_CHOICE,
     assume,
-    given_mix,
     levels_disagree,
     levels_untested,
-    mix_contradicted,
     of_one_survey,
     weak_test,
 )
@@ -131,7 +125,6 @@ class Hidden:
 
     def __init__(self, tally: Tally, question: Number, options: Options) -> None:
         self.hidden, self.options = HiddenNumbers.of(tally, question, options.mix), options
-        self._names = [level.name for level in question.levels]
         self.bounds = self.hidden.mix.bounds
 
     def check(self, method: str) -> None:
@@ -180,10 +173,8 @@ class Hidden:
     def assumptions(self, method: str, pool: Pool, test: Homogeneity | None) -> tuple[str, ...]:
         """Return what errors assume."""
         del method
-        if pool == "size":
-            return assume(self.options.target, FREE_CHOICE, *([] if self.bounds.nothing else [MIX_NOT_USED]))
-        chosen = UNTESTED_CHOICE if test is None else TESTED_CHOICE
-        return assume(self.options.target, chosen, *given_mix(self._names, self.hidden.mix))
+        mix = self.hidden.mix
+        return assume(self.options.target, *mix.assumed("mean", together=pool == "precision", tested=test is not None))
 
     def notes(self, linear: Linear, test: Homogeneity | None, question: Number) -> tuple[Note, ...]:
         """Return what else a reader must know of an estimate by precision."""
@@ -193,7 +184,7 @@ class Hidden:
         unsure = scale > (UNSURE * (weights @ self.hidden.mix.shares[levels])) ** 2
         low, high = question.limits
         rough = (LABELS_SAY_LITTLE,) if unsure else ()
-        return (*mix_contradicted(self.hidden.mix), *rough, *weak_test(test, high - low, question.unit))
+        return (*self.hidden.mix.contradicted, *rough, *weak_test(test, high - low, question.unit))
 
     def mix(self, fitted: Density | None, pool: Pool) -> FloatArray | None:
         """Return the shares of levels that had to be estimated."""

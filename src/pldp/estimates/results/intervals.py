@@ -36,15 +36,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from pldp.estimates.linear.small_counts import SmallCounts
 
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
@@ -102,14 +99,6 @@ def normal_reach(confidence: float, comparisons: int = 1) -> float:
     """
     check_confidence(confidence)
     return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / comparisons)
-
-
-def interval_around(estimates: FloatArray, error: FloatArray, reach: float, *, rare: SmallCounts | None) -> Interval:
-    """Return estimates ± so many errors, except where few reports speak for a number."""
-    found = Interval(estimates - reach * error, estimates + reach * error)
-    if rare is not None:
-        rare.widen(estimates, *found, reach)
-    return found
 
 
 def make_rows(labels: Sequence[Label], estimates: FloatArray, error: FloatArray, interval: Interval) -> list[Row]:

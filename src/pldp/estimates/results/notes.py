@@ -5,24 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, Note
-from pldp.estimates.results.intervals import normal_reach
-from pldp.estimates.results.result import Result
+from pldp.estimates.results.facts import TEST_LEVEL, Forgery, Homogeneity, Note
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
-
-if TYPE_CHECKING:
-    from pldp.estimates.forgery import Forgery
-    from pldp.estimates.linear.mix import LevelMix
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
-SAME_SHARES: Final = "people of every level have the same shares (tested)"
 SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own)"
-SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item)"
 SAME_MEAN: Final = "people of every level and service have the same mean (tested)"
 SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested)"
 CURVE_ASSUMES: Final = "for curve and quantiles: people of every level and service have the same distribution (tested)"
@@ -33,7 +25,6 @@ SAME_SUBSETS: Final = (
 )
 UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
 TESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (tested)"
-BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
 FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
@@ -105,6 +96,10 @@ ROUGH_ERRORS: Final = Note("few-reports", "too few reports for a normal approxim
 LABELS_SAY_LITTLE: Final = Note(
     "labels-say-little", "labels say too little about the mix of levels for so few reports: errors are rough"
 )
+MIX_CONTRADICTED: Final = Note(
+    "mix-contradicted",
+    "the labels of the reports contradict the given mix of levels: check it, or estimate without it",
+)
 NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 QUANTILES_LEFT_OUT: Final = Note(
@@ -166,6 +161,11 @@ def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
     """Return the assumptions of the errors: about the people, about their levels, and the rest."""
     return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
+
+
+def same(what: str) -> str:
+    """Return what pooling levels that show assumes: people of all of them have the same of this."""
+    return f"people of every level have the same {what} (tested)"
 
 
 def like_those_who_did_not(question: str) -> str:
@@ -232,26 +232,6 @@ def no_association(cells: int) -> Note:
     return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
 
 
-def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
-    """Return what a result assumes about the mix of hidden levels, where something about it was given."""
-    if mix.bounds.nothing:
-        return ()
-    parts = [
-        f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
-        for level, low, high in zip(levels, mix.bounds.low, mix.bounds.high, strict=True)
-    ]
-    what = "are the given ones" if mix.bounds.known else "lie within the given bounds"
-    return (f"the shares of the levels {what}: {', '.join(parts)}",)
-
-
-def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
-    """Say that labels contradict the mix of levels that was given, where they do."""
-    if not mix.contradicts(TEST_LEVEL):
-        return ()
-    text = "the labels of the reports contradict the given mix of levels: check it, or estimate without it"
-    return (Note("mix-contradicted", text),)
-
-
 def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
     """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
     if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
@@ -276,12 +256,12 @@ def no_free_shares(error: float) -> Note:
     return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
 
 
-def warnings_of(names: Sequence[str], results: Sequence[Result]) -> list[Note]:
+def warnings_of(names: Sequence[str], told: Sequence[Sequence[Note]]) -> list[Note]:
     """Return the warnings of several rounds or groups, each with where it comes from."""
     return [
         replace(note, text=f"in {name}: {note.text}")
-        for name, each in zip(names, results, strict=True)
-        for note in each.notes
+        for name, each in zip(names, told, strict=True)
+        for note in each
         if note.severity == "warning"
     ]
 
@@ -375,24 +355,9 @@ def too_few_to_say(labels: Sequence[str], needed: int, unit: str) -> Note:
     return Note("too-few-to-say", f"too few reports to say anything{about}; about {needed:,} needed for ± {wanted}")
 
 
-def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-    """Return what a reader must know about the intervals of a result: before all other notes, and after them."""
-    rows = result.marked()
-    few = [row for row in rows if "too_few" in row]
-    labels = [row["label"] if isinstance(row["label"], str) else " × ".join(row["label"]) for row in few]
-    if result.unit != "share":
-        labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
-    needed = max((row["too_few"] for row in few), default=0)
-    first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
-    live = () if result.live is None else (live_intervals(result.reach() / normal_reach(result.confidence)),)
-    return first, (*live, *(() if result.rare is None else (rare_labels(result),)))
-
-
-def rare_labels(result: Result) -> Note:
+def rare_labels(labels: Sequence[str]) -> Note:
     """Name the labels that few reports speak for."""
-    rare = [label for label, marked in zip(result.labels, result.rare_rows(), strict=True) if marked]
-    named = [label if isinstance(label, str) else " × ".join(label) for label in rare]
-    about = f"few reports speak for {_some(named)}"
+    about = f"few reports speak for {_some(labels)}"
     return Note("rare-labels", f"{about}: their intervals are not normal, and hold more often than stated", "info")
 
 

@@ -6,7 +6,6 @@ from textwrap import fill
 from typing import Any, Final, Literal, TypedDict, get_args
 
 from pldp.errors import EstimateError
-from pldp.estimates.linear.mix import Mix
 from pldp.estimates.results.intervals import CONFIDENCE
 from pldp.known import parse_known, parse_mix, parse_ranges
 
@@ -15,6 +14,9 @@ Target = Literal["population", "respondents"]
 ShareMethod = Literal["unbiased", "likelihood"]
 
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
+
+Mix = Mapping[str, float | tuple[float, float]]
+"""The share of people who chose each level, or its bounds."""
 
 Known = Mapping[str, Mapping[str, float]]
 """A question, and the known share of each of its labels."""

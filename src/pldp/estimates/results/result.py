@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.linear.small_counts import SmallCounts
-from pldp.estimates.results.facts import Facts, GroupReports, PersonWeights
+from pldp.estimates.linear.small_counts import SmallCounts, interval_around
+from pldp.estimates.results import notes
+from pldp.estimates.results.facts import Facts, Forgery, GroupReports, Note, PersonWeights
 from pldp.estimates.results.intervals import (
     Interval,
     Label,
@@ -24,7 +25,6 @@ from pldp.estimates.results.intervals import (
     find_lead,
     fit_confidence,
     fit_reach,
-    interval_around,
     linear_reach,
     make_rows,
     mark_too_few,
@@ -37,7 +37,6 @@ from pldp.plain import plain
 from pldp.show import card, conclusions, in_full, results_body, snippet
 
 if TYPE_CHECKING:
-    from pldp.estimates.forgery import Forgery
     from pldp.estimates.rounds import Change
 
 SHOWN_ROWS = 3
@@ -194,6 +193,27 @@ class Result(Facts, ABC):
         """Return the records, those that say nothing marked."""
         return mark_too_few(self.records(confidence), self.possible, lambda times: self.reports_for(times, confidence))
 
+    def stated_with(self, **circumstances: Any) -> Self:
+        """Return this result, and the one beside it, for these circumstances, with notes about its intervals."""
+        beside = self.assumption_free
+        beside = None if beside is None else replace(beside, **circumstances)
+        made = replace(self, **circumstances, assumption_free=beside)
+        first, last = made.notes_on_intervals()
+        return replace(made, notes=(*first, *made.notes, *last))
+
+    def notes_on_intervals(self) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+        """Return what a reader must know about the intervals: before all other notes, and after them."""
+        rows = self.marked()
+        few = [row for row in rows if "too_few" in row]
+        labels = [_written(row["label"]) for row in few]
+        if self.unit != "share":
+            labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
+        needed = max((row["too_few"] for row in few), default=0)
+        first = (notes.too_few_to_say(labels if len(few) < len(rows) else (), needed, self.unit),) if few else ()
+        live = () if self.live is None else (notes.live_intervals(self.reach() / normal_reach(self.confidence)),)
+        rare = [_written(label) for label, few in zip(self.labels, self.rare_rows(), strict=True) if few]
+        return first, (*live, *((notes.rare_labels(rare),) if rare else ()))
+
     def reports_for(self, times: float, confidence: float | None = None) -> float:
         """Return how many reports would make the intervals so many times narrower."""
         return reports_for(times, self.reports, lambda reports: self.reach(confidence, reports=reports))
@@ -265,9 +285,8 @@ class Result(Facts, ABC):
         return in_full(self.to_mapping())
 
     def __repr__(self) -> str:
-        labels = [label if isinstance(label, str) else " × ".join(label) for label in self.labels]
-        pairs = zip(labels, self.rows(), strict=True)
-        shown = [f"  {label}: {row.estimate:.4g} ± {row.standard_error:.2g}" for label, row in pairs]
+        pairs = zip(self.labels, self.rows(), strict=True)
+        shown = [f"  {_written(label)}: {row.estimate:.4g} ± {row.standard_error:.2g}" for label, row in pairs]
         if len(shown) > SHOWN_ROWS:
             shown[SHOWN_ROWS:] = [f"  and {len(shown) - SHOWN_ROWS:,} more"]
         head = f"{type(self).__name__} {self.question}: {self.reports:,} reports, {self.method}"
@@ -276,6 +295,10 @@ class Result(Facts, ABC):
     def _repr_html_(self) -> str:
         """Show the card of the result in notebooks."""
         return snippet(card(self.to_mapping()))
+
+
+def _written(label: Label) -> str:
+    return label if isinstance(label, str) else " × ".join(label)
 
 
 def _beside(result: Result, confidence: float | None) -> dict[str, Any]:
