@@ -25,7 +25,6 @@ from pldp.estimates.results.intervals import (
     make_rows,
     normal_reach,
 )
-from pldp.estimates.results.plots import plot_shares
 from pldp.estimates.results.result import Result, Results
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import describe
@@ -242,10 +241,6 @@ class Change(Compared):
         reach = float(np.nanmax((ends.high - ends.low) / 2)) if np.isfinite(ends.high).any() else None
         content = {"names": list(self.names), "sure": sure, "unnoticed": reach}
         return {**super()._extras(confidence), **content}
-
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the differences with their intervals (needs the extra `plots`); `truth` adds a mark per label."""
-        return plot_shares(self, confidence, truth=truth, axes=axes, changes=True)
 
 
 @overload

@@ -12,10 +12,10 @@ import numpy as np
 
 from pldp.errors import CallError, EstimateError
 from pldp.estimates.results.intervals import Interval, Label, make_rows, mark_too_few
-from pldp.estimates.results.plots import plot_trend
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import Change, ChangeTest, Compared, by_question, change, compare_rounds
 from pldp.mechanisms.arrays import FloatArray
+from pldp.show import plot_trend
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -95,7 +95,7 @@ class Trend(Compared):
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw a line per label over the rounds (needs the extra `plots`); `truth` has rounds × labels."""
-        return plot_trend(self, confidence, truth=truth, axes=axes)
+        return plot_trend(self.to_mapping(confidence), truth=truth, axes=axes)
 
 
 @overload

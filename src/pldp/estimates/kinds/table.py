@@ -48,9 +48,9 @@ from pldp.estimates.results.notes import (
     no_association,
 )
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, Target, check_pooling
-from pldp.estimates.results.plots import plot_table
 from pldp.estimates.results.result import Result, make_frame
 from pldp.mechanisms.arrays import FloatArray
+from pldp.show import plot_table
 from pldp.survey import Question
 from pldp.tallies import Pair, TableCounts, Tally
 from pldp.threads import one_thread
@@ -187,7 +187,7 @@ class Table(Result):
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
-        return plot_table(self, confidence, truth=truth, axes=axes)
+        return plot_table(self.to_mapping(confidence), truth=truth, axes=axes)
 
 
 def two_way(

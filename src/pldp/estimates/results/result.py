@@ -31,10 +31,9 @@ from pldp.estimates.results.intervals import (
     normal_reach,
     reports_for,
 )
-from pldp.estimates.results.plots import plot_shares
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
-from pldp.show import card, conclusions, in_full, results_body, snippet
+from pldp.show import card, conclusions, in_full, plot_rows, results_body, snippet
 
 if TYPE_CHECKING:
     from pldp.estimates.rounds import Change
@@ -273,7 +272,7 @@ class Result(Facts, ABC):
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known."""
-        return plot_shares(self, confidence, truth=truth, axes=axes)
+        return plot_rows(self.to_mapping(confidence), truth=truth, axes=axes)
 
     def __eq__(self, other: object) -> bool:
         """Results are equal if they say the same."""
