@@ -42,27 +42,23 @@ from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
-from pldp.estimates.results.options import Known, Pool, Target, check_pooling, one_of
+from pldp.estimates.results.options import Known, Pool, Target, check_pooling, known_shares, one_of
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
 from pldp.survey import Choice, Survey
 from pldp.tallies import Pair, TableCounts, Tally
-from pldp.words import unknown
 
 FAR_FROM_ZERO: Final = 6.0
 """Standard errors that a group's share must be away from 0, to be divided by."""
 
-ROUNDING: Final = 0.01
-"""How far the sum of known shares may be from 1: published ones are rounded."""
-
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """A question whose shares in the population are known; `scaled` is their sum before they were made to sum to 1."""
+    """A question whose shares in the population are known; `notes` say whether they were scaled to sum to 1."""
 
     question: str
     labels: tuple[str, ...]
     shares: FloatArray
-    scaled: float
+    notes: tuple[Note, ...]
 
     @classmethod
     def of(cls, survey: Survey, known: Known) -> Margin:
@@ -75,40 +71,8 @@ class Margin:
         asked = cast("Choice", survey.question(name))  # or another kind whose answer is one label
         if asked.domain != "labels":
             raise EstimateError(f"known: question {name!r} must be a choice of one label, not of kind {asked.kind}")
-        shares = known_shares(given, asked.values, f"known: question {name!r}", "label")
-        total = float(shares.sum())
-        return cls(name, asked.values, shares / total, total)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Say that the shares were scaled, where they were."""
-        whole = 1.0 if self.scaled < 10 else 100.0
-        return (
-            ()
-            if abs(self.scaled / whole - 1) < 1e-9
-            else (notes.known_scaled(repr(self.question), self.scaled / whole),)
-        )
-
-
-def known_shares(given: Mapping[str, float], names: Sequence[str], what: str, noun: str) -> FloatArray:
-    """Return one share per name, not scaled; refuse what cannot be known shares of these groups."""
-    if not isinstance(given, Mapping):
-        raise EstimateError(f'{what}: known shares must be given by {noun}, as {{"{names[0]}": 0.2, …}}')
-    for name in given:
-        if name not in names:
-            raise EstimateError(f"{what}: {unknown(noun, name, names, 'it')}")
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise EstimateError(f"{what}: every {noun} needs its known share; {missing[0]!r} has none")
-    for name in names:
-        share = given[name]
-        number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
-        if not number or share <= 0:
-            raise EstimateError(f"{what}: the known share of {name!r} must be a number above 0, not {share!r}")
-    shares = np.array([given[name] for name in names], np.float64)
-    if min(abs(shares.sum() / whole - 1) for whole in (1, 100)) > ROUNDING:
-        raise EstimateError(f"{what}: known shares must sum to 1, or to 100 as percentages, not to {shares.sum():g}")
-    return shares
+        shares, scaled = known_shares(given, asked.values, f"known: question {name!r}", repr(name), "label")
+        return cls(name, asked.values, shares, scaled)
 
 
 def check_known(survey: Survey, known: Known) -> None:

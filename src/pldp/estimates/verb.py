@@ -10,11 +10,11 @@ from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.kinds.table import check_ranges, cross
 from pldp.estimates.linear.mix import check_mix
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.overlap import distinct_people
 from pldp.estimates.results.intervals import CONFIDENCE, check_confidence, check_plan
 from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports, other_method
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result, Results
+from pldp.estimates.rounds import distinct_people
 from pldp.survey import Question
 from pldp.tallies import Tally
 from pldp.threads import one_thread

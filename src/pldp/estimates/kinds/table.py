@@ -35,7 +35,6 @@ from pldp.estimates.linear.homogeneity import homogeneity_of_targets
 from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.linear.small_counts import SmallCounts
-from pldp.estimates.overlap import distinct_people
 from pldp.estimates.results.consistency import with_margins
 from pldp.estimates.results.facts import Note, PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
@@ -49,6 +48,7 @@ from pldp.estimates.results.notes import (
 )
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, Target, check_pooling
 from pldp.estimates.results.result import Result, make_frame
+from pldp.estimates.rounds import distinct_people
 from pldp.mechanisms.arrays import FloatArray
 from pldp.show import plot_table
 from pldp.survey import Question

@@ -72,7 +72,8 @@ def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLi
     array([[0.475, 0.025],
            [0.125, 0.375]])
     """
-    return nearest_tables(np.asarray(table)[None], [np.asarray(rows)[None], np.asarray(columns)[None]])[0]
+    nearest = nearest_tables(np.asarray(table)[None], [np.asarray(rows)[None], np.asarray(columns)[None]])
+    return np.asarray(nearest[0])
 
 
 def nearest_tables(tables: npt.ArrayLike, margins: Sequence[npt.ArrayLike]) -> FloatArray:
@@ -89,10 +90,9 @@ def nearest_tables(tables: npt.ArrayLike, margins: Sequence[npt.ArrayLike]) -> F
     """
     given = np.asarray(tables, np.float64)
     wanted = [np.asarray(own, np.float64) for own in margins]
-    if [own.shape for own in wanted] != [(len(given), size) for size in given.shape[1:]]:
-        raise EstimateError("margins must be sums along each axis of every table")
-    if any((own < 0).any() for own in wanted):
-        raise EstimateError("margins must be sums of shares, none negative")
+    shapes = [(len(given), size) for size in given.shape[1:]]
+    if [own.shape for own in wanted] != shapes or any((own < 0).any() for own in wanted):
+        raise EstimateError("margins must be sums along each axis of every table, none negative")
     if any(np.abs(own.sum(axis=1) - wanted[0].sum(axis=1)).max(initial=0) > 1e-9 for own in wanted):
         raise EstimateError("margins must be sums of one table: their totals differ")
     points = [np.zeros_like(own) for own in wanted]
@@ -168,7 +168,7 @@ def _newton_steps(active: FloatArray, missing: list[FloatArray]) -> list[FloatAr
 def _block(active: FloatArray, one: int, two: int) -> FloatArray:
     if one != two:
         return _sums(active, one, two)
-    return np.einsum("bi,ij->bij", _sums(active, one) + RIDGE, np.eye(active.shape[one + 1]))
+    return np.asarray(np.einsum("bi,ij->bij", _sums(active, one) + RIDGE, np.eye(active.shape[one + 1])))
 
 
 def _row_shifts(table: FloatArray, sums: FloatArray) -> FloatArray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -254,16 +253,6 @@ def no_free_shares(error: float) -> Note:
         else "labels and reports do not determine them"
     )
     return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
-
-
-def warnings_of(names: Sequence[str], told: Sequence[Sequence[Note]]) -> list[Note]:
-    """Return the warnings of several rounds or groups, each with where it comes from."""
-    return [
-        replace(note, text=f"in {name}: {note.text}")
-        for name, each in zip(names, told, strict=True)
-        for note in each
-        if note.severity == "warning"
-    ]
 
 
 def come_together(values: Sequence[str]) -> str:

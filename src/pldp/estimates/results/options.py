@@ -1,13 +1,20 @@
 """The options of estimates: one vocabulary for every kind of question."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from textwrap import fill
 from typing import Any, Final, Literal, TypedDict, get_args
 
+import numpy as np
+
 from pldp.errors import EstimateError
+from pldp.estimates.results.facts import Note
 from pldp.estimates.results.intervals import CONFIDENCE
+from pldp.estimates.results.notes import known_scaled
 from pldp.known import parse_known, parse_mix, parse_ranges
+from pldp.mechanisms.arrays import FloatArray
+from pldp.words import unknown
 
 Pool = Literal["precision", "size"]
 Target = Literal["population", "respondents"]
@@ -23,6 +30,9 @@ Known = Mapping[str, Mapping[str, float]]
 
 Edges = Mapping[str, Sequence[float]]
 """Of numbers, the ends of the ranges that a table has."""
+
+ROUNDING: Final = 0.01
+"""How far the sum of known shares may be from 1: published ones are rounded."""
 
 Progress = Callable[[int], None]
 """Called with the number of steps of a fit."""
@@ -249,3 +259,28 @@ def one_of(argument: str, given: str, known: Sequence[str]) -> None:
     """Refuse what is not known."""
     if given not in known:
         raise EstimateError(f"{argument} must be one of {', '.join(known)}, not {given!r}")
+
+
+def known_shares(
+    given: Mapping[str, float], names: Sequence[str], what: str, of: str, noun: str
+) -> tuple[FloatArray, tuple[Note, ...]]:
+    """Return one share per name, scaled to sum to 1, and the note that says so; refuse what cannot be known shares."""
+    if not isinstance(given, Mapping):
+        raise EstimateError(f'{what}: known shares must be given by {noun}, as {{"{names[0]}": 0.2, …}}')
+    for name in given:
+        if name not in names:
+            raise EstimateError(f"{what}: {unknown(noun, name, names, 'it')}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise EstimateError(f"{what}: every {noun} needs its known share; {missing[0]!r} has none")
+    for name in names:
+        share = given[name]
+        number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
+        if not number or share <= 0:
+            raise EstimateError(f"{what}: the known share of {name!r} must be a number above 0, not {share!r}")
+    shares = np.array([given[name] for name in names], np.float64)
+    total = float(shares.sum())
+    part = min(total, total / 100, key=lambda sum_of: abs(sum_of - 1))
+    if abs(part - 1) > ROUNDING:
+        raise EstimateError(f"{what}: known shares must sum to 1, or to 100 as percentages, not to {total:g}")
+    return shares / total, (known_scaled(of, part),) if abs(part - 1) > 1e-9 else ()

@@ -76,6 +76,7 @@ class Result(Facts, ABC):
     """
 
     kind: ClassVar[str]
+    compares: ClassVar[bool] = False  # whether it is made of rounds, and has none to subtract
 
     assumption_free: Result | None = None
     forgery: Forgery | None = None
