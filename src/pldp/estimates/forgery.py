@@ -16,38 +16,33 @@ Differential Privacy" (2021), for what no test can see.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 from scipy.optimize import nnls
 from scipy.special import betainc, chdtrc, gammainc, gammaln, ndtr
 
-from pldp.estimates.excess import Excess, centred, densest, excess
-from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Forgery, ForgeryTest
 from pldp.mechanisms import Bits
 from pldp.mechanisms.arrays import ChannelArrays, FloatArray, PairLaw, Range, arrays, rows_of
 from pldp.survey import Question
 from pldp.tallies import BitCounts, OutputCounts, Tally
 
-FALSE_ALARM: Final = 0.001
-"""How often honest reports of one question raise an alarm, at most."""
+FALSE_ALARM: Final = 0.001  # how often honest reports of one question raise an alarm, at most
+MOST_PRODUCTS: Final = 1 << 35  # products of two bits that are counted; of more reports a part is looked at
+LARGEST_PAIRS: Final = 2048  # values whose pairs are looked at
+LARGEST_SUPPORTS: Final = 1 << 18  # values, or outputs of sets, whose shares are looked at one by one
+LEAST_EXPECTED: Final = 10  # reports that a cell of a χ² test must expect
+LONGEST: Final = 256  # values of a set that is looked at, at most
+STARTS: Final = 8  # pairs of values that sets are grown from
+ROUNDS: Final = 4  # times that a set is improved
 
-MOST_PRODUCTS: Final = 1 << 35
-"""Products of two bits that are counted; of more reports a part is looked at."""
-
-LARGEST_PAIRS: Final = 2048
-"""Values whose pairs are looked at."""
-
-LARGEST_SUPPORTS: Final = 1 << 18
-"""Values, or outputs of sets, whose shares are looked at one by one."""
-
-LEAST_EXPECTED: Final = 10
-"""Reports that a cell of a χ² test must expect."""
+Places = npt.NDArray[np.intp]
 
 
 def forgery_of(tally: Tally, question: Question) -> Forgery:
@@ -61,18 +56,17 @@ def forgery_of(tally: Tally, question: Question) -> Forgery:
     >>> forgery_of(counted, survey.question("mode")).alarmed
     False
     """
-    found: list[ForgeryTest] = []
-    unseen: dict[str, None] = {}
-    for view in _views(tally, question):
+    views, found = _views(tally, question), list[ForgeryTest]()
+    for view in views:
         for name, look in TESTS.items():
-            told = look(view)
-            if told is not None:
-                found.append(ForgeryTest(name, view.level, min(1.0, told[0]), told[1]))
-        unseen |= dict.fromkeys(view.unseen)
+            finding = look(view)
+            if finding is not None:
+                found.append(ForgeryTest(name, view.level, min(1.0, finding[0]), finding[1]))
     found.sort(key=lambda each: each.p_value)
     p_value = min(1.0, found[0].p_value * len(found)) if found else 1.0
     tests = tuple(each if each.p_value * len(found) < FALSE_ALARM else replace(each, finding="") for each in found)
-    return Forgery(p_value, p_value < FALSE_ALARM, FALSE_ALARM, tests, tuple(unseen))
+    unseen = tuple(dict.fromkeys(view.unseen for view in views if view.unseen))
+    return Forgery(p_value, p_value < FALSE_ALARM, FALSE_ALARM, tests, unseen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +93,6 @@ class _View:
 
     @property
     def rows(self) -> Any:
-        """What reads rows, where there are any."""
         return rows_of(cast("Bits", self.form.channel.form))
 
     @cached_property
@@ -126,20 +119,24 @@ class _View:
         return -(-len(self.counts.cell_counts) * size**2 // MOST_PRODUCTS) if self.has_rows else 1
 
     @property
-    def unseen(self) -> tuple[str, ...]:
+    def unseen(self) -> str:
         """What cannot be looked at, or not in whole."""
         if isinstance(self.counts, BitCounts) and not self.has_rows:
-            return (notes.ROWS_NOT_KEPT,)
+            return (
+                "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; "
+                "tally the reports with patterns"
+            )
         if self.limits is not None and len(self.limits.low) > LARGEST_SUPPORTS:
-            return (notes.TOO_MANY_SUPPORTS,)
+            return "impossible shares were not looked at, as there are too many values or outputs"
         if not any(self.laws):
-            return ()
+            return ""
         if self.form.channel.size > LARGEST_PAIRS:
-            return (notes.TOO_MANY_PAIRS,)
-        return (notes.SOME_PAIRS,) if self.step > 1 else ()
+            return "bits that come together were not looked at, as there are too many values"
+        if self.step > 1:
+            return "bits that come together were looked at in a part of the reports only, as there are many"
+        return ""
 
     def label(self, place: int) -> str:
-        """Name what a place of the supports stands for."""
         return self.labels[place] if place < len(self.labels) else f"output {place}"
 
 
@@ -158,11 +155,11 @@ def _views(tally: Tally, question: Question) -> list[_View]:
     return [_View(level.name, labels, (form,), counts) for level, form, counts in named if counts.reports]
 
 
-Told = tuple[float, str] | None
+Finding = tuple[float, str] | None
 """A p-value and what was found; nothing where a test does not apply."""
 
 
-def _pairs(view: _View) -> Told:
+def _pairs(view: _View) -> Finding:
     """Look for values whose bits come together more often than in any honest population."""
     size = view.form.channel.size
     if not view.has_rows or not any(view.laws) or not 3 <= size <= LARGEST_PAIRS or view.limits is None:
@@ -170,50 +167,43 @@ def _pairs(view: _View) -> Told:
     rows, counts = view.counts.patterns[:: view.step], view.counts.cell_counts[:: view.step]
     both = view.rows.pair_counts(rows, counts)
     support, reports = np.diag(both).copy(), float(counts.sum())
-    known = all(_same(laws, view.laws[0]) for laws in view.laws)
-    worst, members, tried = 1.0, np.zeros(0, np.intp), 0
+    known = all(laws == view.laws[0] for laws in view.laws)  # then their mixtures have the same laws, too
+    if not known and size < 4:
+        return None
+    worst, members = 1.0, np.zeros(0, np.intp)
     for law in view.laws[0]:
-        own = np.ix_(law.places, law.places)
         limits = Range(*(each[law.places] for each in view.limits))
         whole = reports if law.ones is None else float(support[law.places].sum()) / law.ones
-        found = excess(both[own], support[law.places], whole, law, limits)
-        if not known:
-            if size < 4:
-                return None
-            found = Excess(centred(found.sums), found.variances, found.most)
-        crowd, tried = densest(found), tried + 1
-        if crowd.p_value < worst:
-            worst, members = crowd.p_value, law.places[crowd.members]
-    return worst * tried, notes.come_together([view.label(int(place)) for place in members])
+        found = excess(both[np.ix_(law.places, law.places)], support[law.places], whole, law, limits)
+        p_value, crowd = densest(found if known else found._replace(sums=centred(found.sums)))
+        if p_value < worst:
+            worst, members = p_value, law.places[crowd]
+    values = [repr(view.label(int(place))) for place in members]
+    named = ", ".join(values[:3]) + (f" and {len(values) - 3:,} more" if len(values) > 3 else "")
+    finding = f"bits of {named} come together more often than any honest population allows"
+    return worst * len(view.laws[0]), finding
 
 
-def _same(laws: Sequence[PairLaw], others: Sequence[PairLaw]) -> bool:
-    """Tell whether two channels have the same laws, so that their mixtures have it, too."""
-    pairs = zip(laws, others, strict=True)
-    return all(
-        np.array_equal(one.slope, two.slope) and np.array_equal(one.constant, two.constant) for one, two in pairs
-    )
-
-
-def _ones(view: _View) -> Told:
+def _ones(view: _View) -> Finding:
     """Compare how many ones reports have with the law of that number, which no value changes."""
     laws = [law for law in (form.ones_law() for form in view.forms) if law is not None]
     if len(laws) < len(view.forms):
         return None
+    finding = "the number of ones per report is not the one that honest devices make"
     if view.has_rows:
         ones = view.rows.sums(np.ones(view.form.channel.size), view.counts.cell_rows).astype(np.intp)
         counts = np.bincount(ones, view.counts.cell_counts, minlength=len(laws[0]))
         p_value = _mixture(counts.astype(np.float64), np.array(laws).T)
-        return None if p_value is None else (p_value, notes.ODD_ONES)
+        return None if p_value is None else (p_value, finding)
     if len(laws) > 1:
         return None
     number = np.arange(len(laws[0]))
     mean = float(laws[0] @ number)
     deviation = math.sqrt(view.reports * float(laws[0] @ (number - mean) ** 2))
-    return 2 * float(ndtr(-abs(float(view.support.sum()) - view.reports * mean) / deviation)), notes.ODD_ONES
+    return 2 * float(ndtr(-abs(float(view.support.sum()) - view.reports * mean) / deviation)), finding
 
 
-def _shares(view: _View) -> Told:
+def _shares(view: _View) -> Finding:
     """Look for values with fewer supports than nobody's, or more than everybody's; one by one, and all together."""
     if view.limits is None or len(view.limits.low) > LARGEST_SUPPORTS:
         return None
@@ -223,9 +213,10 @@ def _shares(view: _View) -> Told:
     below, above = float(few[least]) * 2 * len(few), float(many[most]) * 2 * len(few)
     together = _negative(support, reports, low) if view.form.independent_supports else 1.0
     if together <= min(below, above):
-        return 2 * together, notes.TOO_FEW_IN_ALL
-    place, side = (least, "fewer") if below <= above else (most, "more")
-    return 2 * min(below, above), notes.impossible_share(view.label(place), side)
+        return 2 * together, "many values together have fewer reports than if nobody had any of them"
+    if below <= above:
+        return 2 * below, f"{view.label(least)!r} has fewer reports than if nobody had it"
+    return 2 * above, f"{view.label(most)!r} has more reports than if everybody had it"
 
 
 def _at_least(counts: FloatArray, reports: int, chance: FloatArray | float) -> FloatArray:
@@ -251,7 +242,7 @@ def _negative(support: FloatArray, reports: int, low: FloatArray) -> float:
     return float(np.exp(weights) @ chdtrc(below, distance))
 
 
-def _repeats(view: _View) -> Told:
+def _repeats(view: _View) -> Finding:
     """Look for outputs that came more often than any population makes them: rows sent twice, for instance.
 
     Pr(an output comes at least m times) ≤ exp(−n·KL(m/n ‖ u)), u being its largest probability; times all outputs. And
@@ -272,23 +263,19 @@ def _repeats(view: _View) -> Told:
     logarithms = np.where(np.log(share) > ceiling, -reports * (share * (np.log(share) - ceiling) + rest), 0.0)
     place = int(logarithms.argmin())
     logarithm = float(logarithms[place]) + math.log(view.form.channel.form.count)
-    again = reports - len(came)
-    many = _many_again(again, reports, [form.log_collision() for form in view.forms])
+    again, many = reports - len(came), 0.0
+    collisions = [each for each in (form.log_collision() for form in view.forms) if each is not None]
+    if len(collisions) == len(view.forms):
+        beyond = max(0.0, again - reports * (reports - 1) / 2 * math.exp(max(collisions)))
+        many = -(beyond**2) / (2 * (reports + beyond / 3))
     if many < logarithm:
-        return 2 * math.exp(many), notes.sent_again(again)
-    return 2 * math.exp(min(0.0, logarithm)), notes.repeated(int(counts[place]))
+        finding = f"{again:,} reports repeat another one, more than any population makes: forged, or counted twice"
+        return 2 * math.exp(many), finding
+    finding = f"one and the same report came {int(counts[place]):,} times, more often than any population makes it"
+    return 2 * math.exp(min(0.0, logarithm)), f"{finding}: forged or sent again"
 
 
-def _many_again(again: int, reports: int, collisions: Sequence[float | None]) -> float:
-    """Return ln of the bound on so many repeats; 0 where nothing is known."""
-    known = [each for each in collisions if each is not None]
-    if len(known) < len(collisions):
-        return 0.0
-    beyond = max(0.0, again - reports * (reports - 1) / 2 * math.exp(max(known)))
-    return -(beyond**2) / (2 * (reports + beyond / 3))
-
-
-def _draws(view: _View) -> Told:
+def _draws(view: _View) -> Finding:
     """Compare what devices draw uniformly, whatever the value, with a uniform law: hash functions, or what is asked."""
     if isinstance(view.counts, BitCounts):
         return None
@@ -304,10 +291,10 @@ def _draws(view: _View) -> Told:
         number = drawn.astype(np.float64)
         expected = reports * (reports - 1) / 2 / cells
         spread = float(gammainc(max(float((number * (number - 1)).sum()) / 2, 1e-9), max(expected, 1e-9)))
-    return 2 * min(most * cells, spread), notes.UNEVEN_DRAWS
+    return 2 * min(most * cells, spread), "what devices draw at random, whatever the answer, is not evenly spread"
 
 
-def _image(view: _View) -> Told:
+def _image(view: _View) -> Finding:
     """Measure how far the outputs are from what any histogram of the values, and of hidden levels, makes."""
     coarse = view.form.coarse()
     if coarse is None:
@@ -315,7 +302,8 @@ def _image(view: _View) -> Told:
     laws = [each for each in (form.coarse(coarse.group) for form in view.forms) if each is not None]
     counts = np.bincount(coarse.group, view.counts.tallied, minlength=len(coarse.chances))
     p_value = _mixture(counts.astype(np.float64), np.hstack([each.chances for each in laws]))
-    return None if p_value is None else (p_value, notes.NO_HISTOGRAM)
+    finding = "no distribution of answers makes reports that are spread like these"
+    return None if p_value is None else (p_value, finding)
 
 
 def _mixture(counts: FloatArray, laws: FloatArray) -> float | None:
@@ -340,7 +328,7 @@ def _mixture(counts: FloatArray, laws: FloatArray) -> float | None:
     return float(chdtrc(cells - 1, float(((observed - expected) ** 2 / usable).sum())))
 
 
-def _merge_cells(expected: FloatArray) -> npt.NDArray[np.intp]:
+def _merge_cells(expected: FloatArray) -> Places:
     """Return the group of each cell: neighbours together expect enough; what is left joins the last group."""
     group, waiting, number = np.zeros(len(expected), np.intp), 0.0, 0
     left = float(expected.sum())
@@ -352,7 +340,106 @@ def _merge_cells(expected: FloatArray) -> npt.NDArray[np.intp]:
     return group
 
 
-TESTS: Final[dict[str, Callable[[_View], Told]]] = {
+class Excess(NamedTuple):
+    """How often bits i and j came together beyond what is expected of honest reports, with what it varies by."""
+
+    sums: FloatArray
+    variances: FloatArray
+    most: float  # that one report adds for two bits
+
+
+def excess(both: FloatArray, support: FloatArray, reports: float, law: PairLaw, limits: Range) -> Excess:
+    """Compare counts of two bits together with a law of honest reports.
+
+    T = b_i b_j − a_j b_i − a_i b_j + c_ij has the mean 0. Its variance is taken from the supports alone: by the law,
+    they say how often honest bits come together, and what fakes add to that does not hide them.
+    """
+    slope, constant = law.slope, law.constant
+    sums = both - slope * support[:, None] - slope[:, None] * support + constant * reports
+    chance = np.clip(support / max(reports, 1), limits.low, limits.high)
+    together = np.maximum(slope * chance[:, None] + slope[:, None] * chance - constant, 0)
+    one, two = np.maximum(chance[:, None] - together, 0), np.maximum(chance - together, 0)
+    neither = np.maximum(1 - together - one - two, 0)
+    squares = together * (1 - slope - slope[:, None] + constant) ** 2 + neither * constant**2
+    squares += one * (constant - slope) ** 2 + two * (constant - slope[:, None]) ** 2
+    np.fill_diagonal(sums, 0)
+    np.fill_diagonal(squares, 0)
+    most = float(max((1 - slope - slope[:, None] + constant).max(), constant.max()))
+    return Excess(sums, reports * squares, most)
+
+
+def centred(sums: FloatArray) -> FloatArray:
+    """Take off the best u_i + u_j: what levels that nobody knows add to bits that come together.
+
+    Honest bits of level l have E b_i b_j = q_l² + q_l(p_l − q_l)(f_i + f_j), so any mixture of levels adds up so.
+    """
+    size = len(sums)
+    mean = sums.sum() / (size * (size - 1))
+    rows = (sums.sum(axis=1) - (size - 1) * mean) / (size - 2)
+    rest = sums - mean - rows - rows[:, None]
+    np.fill_diagonal(rest, 0)
+    return np.asarray(rest)
+
+
+def densest(found: Excess) -> tuple[float, Places]:
+    """Return the set of values whose bits come together most, and how likely honest reports make any such set.
+
+    The p-value counts every set of values, whether it was looked at or not: a set of m among k has m(m−1)·C(k, m)
+    times the bound of Bennett, "Probability Inequalities for the Sum of Independent Random Variables" (1962), on the
+    sum S of all its pairs, exp(−v/b²·((1+u)·ln(1+u) − u)), u = bS/v, with v its variance and b the most that one report
+    adds. So it holds whatever the search does; the search only has to find what there is.
+    """
+    scale = np.sqrt(found.variances)
+    scores = np.divide(found.sums, scale, out=np.zeros_like(scale), where=scale > 0)
+    best, members = 0.0, np.zeros(0, np.intp)
+    for start in _starts(scores):
+        order = start
+        for _ in range(ROUNDS):
+            logarithms = _prefixes(found, order)
+            length = int(logarithms.argmin()) + 2
+            if logarithms[length - 2] >= best:
+                break
+            best, members = float(logarithms[length - 2]), np.sort(order[:length])
+            order = np.argsort(-scores[:, order[:length]].sum(axis=1), kind="stable")[:LONGEST]
+    return float(np.exp(best)), members
+
+
+def _starts(scores: FloatArray) -> Iterator[Places]:
+    """Yield orders of values to begin with: by the main directions of the scores, and around their largest entries."""
+    size = len(scores)
+    _, vectors = eigh(scores, subset_by_index=[max(0, size - 2), size - 1])
+    for vector in vectors.T:
+        for sign in (1, -1):
+            yield np.argsort(sign * vector, kind="stable")[:LONGEST]
+    above = np.triu(scores, 1)
+    for place in np.argsort(-above, axis=None, kind="stable")[:STARTS]:
+        one, two = divmod(int(place), size)
+        near = scores[one] + scores[two]
+        near[[one, two]] = np.inf
+        yield np.argsort(-near, kind="stable")[:LONGEST]
+
+
+def _prefixes(found: Excess, order: Places) -> FloatArray:
+    """Return the logarithm of the p-value of the first 2, 3, … values of an order."""
+    size, count = len(found.sums), np.arange(2, len(order) + 1)
+    chosen = np.ix_(order, order)
+    total, variance = (np.tril(each[chosen], -1).sum(axis=1).cumsum()[1:] for each in (found.sums, found.variances))
+    sets = gammaln(size + 1) - gammaln(count + 1) - gammaln(size - count + 1) + np.log(count * (count - 1))
+    return np.asarray(sets + log_bennett(total, variance, found.most * count * (count - 1) / 2))
+
+
+def log_bennett(total: FloatArray, variance: FloatArray, most: FloatArray) -> FloatArray:
+    """Return ln of Bennett's bound on the probability that a sum with the mean 0 is this large; 0 where it is not.
+
+    >>> log_bennett(np.array([300.0]), np.array([10_000.0]), np.array([1.0])).round(2).tolist()
+    [-4.46]
+    """
+    total, variance = np.maximum(total, 0), np.maximum(variance, 1e-12)
+    ratio = most * total / variance
+    return np.asarray(-variance / most**2 * ((1 + ratio) * np.log1p(ratio) - ratio))
+
+
+TESTS: Final[dict[str, Callable[[_View], Finding]]] = {
     "pairs": _pairs,
     "ones": _ones,
     "shares": _shares,

@@ -46,6 +46,8 @@ WEAK: Final = 0.5
 LEVELS_DISAGREE: Final = "levels-disagree"
 """Code of the note that says so."""
 
+_OTHER_SERVICES: Final = "people who gave to different services, or chose other levels,"
+
 CURVE_POOLS: Final = Note(
     "curve-pools-levels",
     "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
@@ -108,18 +110,6 @@ TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those w
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
-
-ODD_ONES: Final = "the number of ones per report is not the one that honest devices make"
-TOO_FEW_IN_ALL: Final = "many values together have fewer reports than if nobody had any of them"
-UNEVEN_DRAWS: Final = "what devices draw at random, whatever the answer, is not evenly spread"
-NO_HISTOGRAM: Final = "no distribution of answers makes reports that are spread like these"
-ROWS_NOT_KEPT: Final = (
-    "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; tally the "
-    "reports with patterns"
-)
-SOME_PAIRS: Final = "bits that come together were looked at in a part of the reports only, as there are many"
-TOO_MANY_PAIRS: Final = "bits that come together were not looked at, as there are too many values"
-TOO_MANY_SUPPORTS: Final = "impossible shares were not looked at, as there are too many values or outputs"
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
@@ -207,14 +197,32 @@ def other_method(method: str) -> Note:
     return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
 
 
-def levels_disagree(test: Homogeneity | None, pool: str, service: str | None = None) -> tuple[Note, ...]:
-    """Say that the levels contradict the assumption behind pooling by precision, where they do."""
+def levels_disagree(
+    test: Homogeneity | None, pool: str, service: str | None = None, *, who: str = "people of different levels"
+) -> tuple[Note, ...]:
+    """Say that levels, of a service perhaps, contradict the assumption behind pooling by precision, where they do."""
     if test is None or not test.rejected:
         return ()
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
-    who = "people of different levels" + ("" if service is None else f" of {service!r}")
-    text = f"{who} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
+    where = "" if service is None else f" of {service!r}"
+    text = f"{who}{where} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    return levels_disagree(test, pool, who=_OTHER_SERVICES)
+
+
+def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
+    if test is None or not test.rejected:
+        return ()
+    text = (
+        f"{_OTHER_SERVICES} have different numbers (p = {test.p_value:.2g} < {TEST_LEVEL}): only a mean pooled by size "
+        "does not assume otherwise"
+    )
+    return (Note(LEVELS_DISAGREE, text),)
 
 
 def bent(question: str, p_value: float) -> Note:
@@ -255,29 +263,6 @@ def no_free_shares(error: float) -> Note:
     return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
 
 
-def come_together(values: Sequence[str]) -> str:
-    """Name values whose bits come together."""
-    return f"bits of {_some([*map(repr, values)])} come together more often than any honest population allows"
-
-
-def impossible_share(value: str, side: str) -> str:
-    """Say that a value has fewer reports than nobody's, or more than everybody's."""
-    who = "nobody" if side == "fewer" else "everybody"
-    return f"{value!r} has {side} reports than if {who} had it"
-
-
-def repeated(times: int) -> str:
-    """Say how often one output came."""
-    return (
-        f"one and the same report came {times:,} times, more often than any population makes it: forged or sent again"
-    )
-
-
-def sent_again(times: int) -> str:
-    """Say how many reports repeat another."""
-    return f"{times:,} reports repeat another one, more than any population makes: forged, or counted twice"
-
-
 def _some(values: Sequence[str]) -> str:
     """Name the first few values."""
     more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
@@ -292,29 +277,6 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
     where = f" (level {first.level})" if first.level else ""
     text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
     return (Note(FORGED_REPORTS, text),)
-
-
-def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
-    if test is None or not test.rejected:
-        return ()
-    text = (
-        f"people who gave to different services, or chose other levels, have different numbers (p = {test.p_value:.2g} "
-        f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
-    )
-    return (Note(LEVELS_DISAGREE, text),)
-
-
-def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
-    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
-    if test is None or not test.rejected:
-        return ()
-    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
-    text = (
-        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
-        f"{TEST_LEVEL}): {advice}"
-    )
-    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
