@@ -192,11 +192,6 @@ def not_corrected(question: str, margin: str) -> Note:
     return Note("not-corrected", text if question != margin else f"not corrected: the shares of {margin!r} are known")
 
 
-def other_method(method: str) -> Note:
-    """Say that the method that was asked for is one of other kinds of questions."""
-    return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
-
-
 def levels_disagree(
     test: Homogeneity | None, pool: str, service: str | None = None, *, who: str = "people of different levels"
 ) -> tuple[Note, ...]:

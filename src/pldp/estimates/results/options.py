@@ -10,7 +10,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.results.facts import Note
-from pldp.estimates.results.intervals import CONFIDENCE
+from pldp.estimates.results.intervals import CONFIDENCE, check_confidence, check_plan
 from pldp.estimates.results.notes import known_scaled
 from pldp.known import parse_known, parse_mix, parse_ranges
 from pldp.mechanisms.arrays import FloatArray
@@ -93,10 +93,14 @@ class Options:
     ranges: Edges | None = None
     mix: Mix | None = None
 
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        check_plan(self.live)
+
     @staticmethod
-    def stated() -> dict[str, Option]:
+    def stated() -> Mapping[str, Option]:
         """Return what is said of each option, by name."""
-        return dict(_STATED)
+        return _STATED
 
 
 _TEXTS: Final = {

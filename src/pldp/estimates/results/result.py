@@ -21,7 +21,6 @@ from pldp.estimates.results.intervals import (
     Label,
     Row,
     check_confidence,
-    check_plan,
     find_lead,
     fit_confidence,
     fit_reach,
@@ -31,6 +30,7 @@ from pldp.estimates.results.intervals import (
     normal_reach,
     reports_for,
 )
+from pldp.estimates.results.options import Options
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
 from pldp.show import card, conclusions, in_full, plot_rows, results_body, snippet
@@ -84,10 +84,6 @@ class Result(Facts, ABC):
     live: int | None = None
     rare: SmallCounts | None = None
     standard_error: FloatArray
-
-    def __post_init__(self) -> None:
-        check_confidence(self.confidence)
-        check_plan(self.live)
 
     @property
     @abstractmethod
@@ -193,8 +189,9 @@ class Result(Facts, ABC):
         """Return the records, those that say nothing marked."""
         return mark_too_few(self.records(confidence), self.possible, lambda times: self.reports_for(times, confidence))
 
-    def stated_with(self, **circumstances: Any) -> Self:
+    def stated_with(self, options: Options, **circumstances: Any) -> Self:
         """Return this result, and the one beside it, for these circumstances, with notes about its intervals."""
+        circumstances |= {"confidence": options.confidence, "live": options.live}
         beside = self.assumption_free
         beside = None if beside is None else replace(beside, **circumstances)
         made = replace(self, **circumstances, assumption_free=beside)
