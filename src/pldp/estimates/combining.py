@@ -68,6 +68,11 @@ class Combined(Result):
         """The sums over groups."""
         return np.asarray(self.shares @ np.array([_numbers(each, each.estimates) for each in self.parts]))
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Those of one group."""
+        return self.parts[0].possible
+
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows; beside shares that sum to 1 the nearest ones that could be true."""
         rows = super().records(confidence)
