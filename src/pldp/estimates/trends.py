@@ -16,7 +16,6 @@ from pldp.estimates.results.intervals import Interval, Label, make_rows, mark_to
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import Change, ChangeTest, Compared, compare_rounds, difference
 from pldp.mechanisms.arrays import FloatArray
-from pldp.show import plot_trend
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -93,10 +92,6 @@ class Trend(Compared):
                 each.labels, each.estimates, each.standard_error, each.interval(own, simultaneous=True)
             )
         ]
-
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw a line per label over the rounds (needs the extra `plots`); `truth` has rounds × labels."""
-        return plot_trend(self.to_mapping(confidence), truth=truth, axes=axes)
 
 
 @overload

@@ -6,7 +6,7 @@ from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
 from pldp.show.page import page, panel, results_body, results_page, snippet, style
-from pldp.show.plots import plot_density, plot_rows, plot_table, plot_trend
+from pldp.show.plots import plot, plot_density
 from pldp.show.qr import qr_svg
 from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
 from pldp.show.table import Table, groups_table
@@ -30,10 +30,8 @@ __all__ = [
     "page",
     "panel",
     "paragraph",
+    "plot",
     "plot_density",
-    "plot_rows",
-    "plot_table",
-    "plot_trend",
     "public_page",
     "qr_svg",
     "results_body",

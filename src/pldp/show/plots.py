@@ -36,7 +36,13 @@ HEADROOM: Final = 2.0
 Mapped = Mapping[str, Any]
 
 
-def plot_rows(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
+def plot(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
+    """Draw a result: rounds as lines, a table as shaded cells, and others with a row per label."""
+    draw = _plot_trend if "rounds" in content else _plot_table if "margins" in content else _plot_rows
+    return draw(content, truth, axes)
+
+
+def _plot_rows(content: Mapped, truth: Any, axes: Any) -> Any:
     """Draw one row per label, in the question's order: point, error bar, zero line, true share if known."""
     rows = [{**row, "true": true} for row, true in zip(content["rows"], _truths(content, truth), strict=True)]
     changes = content["kind"] == "change"
@@ -67,7 +73,7 @@ def plot_rows(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
     return axes
 
 
-def plot_trend(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
+def _plot_trend(content: Mapped, truth: Any, axes: Any) -> Any:
     """Draw a line per label over the rounds, with intervals that hold together; true numbers are dashed."""
     names = [each["name"] for each in content["rounds"]]
     labels = len(content["rows"]) // len(names)
@@ -92,7 +98,7 @@ def plot_trend(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
     return axes
 
 
-def plot_table(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
+def _plot_table(content: Mapped, truth: Any, axes: Any) -> Any:
     """Draw the consistent share of every combination with the reach of its interval; `truth` is written below.
 
     A third question stands side by side: a column for each pair of the second and the third answer.

@@ -50,7 +50,6 @@ from pldp.estimates.results.options import Edges, Mix, Options, Pool, Target, ch
 from pldp.estimates.results.result import Result, make_frame
 from pldp.estimates.rounds import distinct_people
 from pldp.mechanisms.arrays import FloatArray
-from pldp.show import plot_table
 from pldp.survey import Question
 from pldp.tallies import Pair, TableCounts, Tally
 from pldp.threads import one_thread
@@ -184,10 +183,6 @@ class Table(Result):
             ],
             "association": [each._asdict() for each in self.association(confidence)],
         }
-
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
-        return plot_table(self.to_mapping(confidence), truth=truth, axes=axes)
 
 
 def two_way(

@@ -33,7 +33,7 @@ from pldp.estimates.results.intervals import (
 from pldp.estimates.results.options import Options
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
-from pldp.show import card, conclusions, in_full, plot_rows, results_body, snippet
+from pldp.show import card, conclusions, in_full, plot, results_body, snippet
 
 if TYPE_CHECKING:
     from pldp.estimates.rounds import Change
@@ -269,8 +269,11 @@ class Result(Facts, ABC):
         return make_frame(self.records(confidence), library)
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known."""
-        return plot_rows(self.to_mapping(confidence), truth=truth, axes=axes)
+        """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known.
+
+        A table is drawn as shaded cells, rounds as a line per label; their `truth` has rounds × labels.
+        """
+        return plot(self.to_mapping(confidence), truth=truth, axes=axes)
 
     def __eq__(self, other: object) -> bool:
         """Results are equal if they say the same."""
