@@ -9,7 +9,7 @@ from pldp.show.page import page, panel, results_body, results_page, snippet, sty
 from pldp.show.plots import plot, plot_density
 from pldp.show.qr import qr_svg
 from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
-from pldp.show.table import Table, groups_table
+from pldp.show.table import Table, groups_table, make_frame
 
 __all__ = [
     "BY_KIND",
@@ -27,6 +27,7 @@ __all__ = [
     "groups_table",
     "heading",
     "in_full",
+    "make_frame",
     "page",
     "panel",
     "paragraph",

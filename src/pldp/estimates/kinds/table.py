@@ -47,9 +47,10 @@ from pldp.estimates.results.notes import (
     no_association,
 )
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, Target, check_pooling
-from pldp.estimates.results.result import Result, make_frame
+from pldp.estimates.results.result import Result
 from pldp.estimates.rounds import distinct_people
 from pldp.mechanisms.arrays import FloatArray
+from pldp.show import make_frame
 from pldp.survey import Question
 from pldp.tallies import Pair, TableCounts, Tally
 from pldp.threads import one_thread
@@ -104,7 +105,7 @@ class Table(Result):
     @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether few reports speak for a combination, or a number is one of the questions."""
-        return self.rare_rows() | self.assumes_smoothness
+        return super().conservative | self.assumes_smoothness
 
     def interval(
         self, confidence: float | None = None, *, simultaneous: bool = False, smooth: bool = False
