@@ -37,8 +37,7 @@ from pldp.records import describe
 
 Some = TypeVar("Some", bound=Result)
 
-SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")
-"""What results must have in common."""
+SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")  # what results must have in common
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -78,9 +77,8 @@ class Combined(Result):
         rows = super().records(confidence)
         if "consistent" not in self.parts[0].records(confidence)[0]:
             return rows
-        return [
-            {**row, "consistent": share} for row, share in zip(rows, norm_sub(self.estimates).tolist(), strict=True)
-        ]
+        shares = norm_sub(self.estimates).tolist()
+        return [{**row, "consistent": share} for row, share in zip(rows, shares, strict=True)]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
@@ -222,11 +220,7 @@ def _check_alike(results: Sequence[Result], what: str) -> None:
 def by_question(
     given: Sequence[Result | Results], compare: Callable[[list[Result]], Some], needs: str, what: str = "rounds"
 ) -> Some | Results:
-    """Compare results of one question, or all results question by question and table by table.
-
-    What cannot be compared in whole rounds is named with the reason; other arguments than what the call `needs` are
-    refused.
-    """
+    """Compare results of one question, or of whole rounds, where what cannot be compared is named with the reason."""
 
     def compare_alike(results: list[Result]) -> Some:
         _check_alike(results, what)
@@ -243,7 +237,6 @@ def by_question(
 
 def _compare_all(rounds: Sequence[Results], compare: Callable[[list[Result]], Result], what: str) -> Results:
     content = [{**each.results, **{table.question: table for table in each.tables}} for each in rounds]
-    latest = rounds[-1]
     found: dict[str, Result] = {}
     missing: dict[str, str] = {}
     for name in dict.fromkeys(name for each in (*content, *(each.missing for each in rounds)) for name in each):
@@ -258,12 +251,11 @@ def _compare_all(rounds: Sequence[Results], compare: Callable[[list[Result]], Re
         raise EstimateError(next(iter(missing.values()), "there is no question to compare"))
     tables = {table.question for each in rounds for table in each.tables}
     rejections: Counter[str] = sum((Counter(each.rejections) for each in rounds), Counter())
-    return Results(
-        latest.survey,
-        latest.title,
-        sum(each.reports for each in rounds),
-        rejections,
-        {name: each for name, each in found.items() if name not in tables},
-        tuple(each for name, each in found.items() if name in tables),
-        missing,
+    return replace(
+        rounds[-1],
+        reports=sum(each.reports for each in rounds),
+        rejections=rejections,
+        results={name: each for name, each in found.items() if name not in tables},
+        tables=tuple(each for name, each in found.items() if name in tables),
+        missing=missing,
     )

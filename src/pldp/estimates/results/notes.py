@@ -40,12 +40,9 @@ NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in 
 KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
-WEAK: Final = 0.5
-"""A test that notices no smaller difference between shares than this says little."""
-
+WEAK: Final = 0.5  # a test that notices no smaller difference between shares than this says little
 LEVELS_DISAGREE: Final = "levels-disagree"
-"""Code of the note that says so."""
-
+FORGED_REPORTS: Final = "forged-reports"
 _OTHER_SERVICES: Final = "people who gave to different services, or chose other levels,"
 
 CURVE_POOLS: Final = Note(
@@ -107,9 +104,6 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
-
-FORGED_REPORTS: Final = "forged-reports"
-"""Code of the note that says so."""
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
@@ -276,10 +270,8 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
     """Name the levels that have too few reports to be tested."""
-    if not levels:
-        return ()
     text = f"too few reports to test whether people of level {', '.join(levels)} answer like the others"
-    return (Note("level-untested", text, "info"),)
+    return (Note("level-untested", text, "info"),) if levels else ()
 
 
 def people_overlap(people: int) -> Note:
@@ -309,10 +301,8 @@ def rare_labels(labels: Sequence[str]) -> Note:
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:
     """Name the levels whose reports are too few."""
-    if not levels:
-        return ()
     text = f"too few reports for a normal approximation at level {', '.join(levels)}: its errors are rough"
-    return (Note("few-reports", text),)
+    return (Note("few-reports", text),) if levels else ()
 
 
 def no_convergence(gap: float, steps: int) -> Note:

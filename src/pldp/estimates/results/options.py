@@ -20,56 +20,29 @@ Pool = Literal["precision", "size"]
 Target = Literal["population", "respondents"]
 ShareMethod = Literal["unbiased", "likelihood"]
 
+Mix = Mapping[str, float | tuple[float, float]]  # the share of people who chose each level, or its bounds
+Known = Mapping[str, Mapping[str, float]]  # a question, and the known share of each of its labels
+Edges = Mapping[str, Sequence[float]]  # of numbers, the ends of the ranges that a table has
+Progress = Callable[[int], None]  # called with the number of steps of a fit
+
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
-
-Mix = Mapping[str, float | tuple[float, float]]
-"""The share of people who chose each level, or its bounds."""
-
-Known = Mapping[str, Mapping[str, float]]
-"""A question, and the known share of each of its labels."""
-
-Edges = Mapping[str, Sequence[float]]
-"""Of numbers, the ends of the ranges that a table has."""
-
-ROUNDING: Final = 0.01
-"""How far the sum of known shares may be from 1: published ones are rounded."""
-
-Progress = Callable[[int], None]
-"""Called with the number of steps of a fit."""
+ROUNDING: Final = 0.01  # how far the sum of known shares may be from 1: published ones are rounded
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of an option, once: verbs, the command line and its pages read it from here.
+    """What is said of an option, once: verbs, the command line and its pages read it from here."""
 
-    Attributes
-    ----------
-    help, more
-        What it does, in a line for the command, where `{default}` stands for the default; and what else a programmer
-        wants to know.
-    kinds
-        The kinds of questions that take it: `None` for every kind, `()` for none, as some are about tables only.
-        `method` is taken by each kind that has methods.
-    tables, joined
-        Whether tables of several questions take it; whether the joined reports of several services do.
-    metavar, choices, repeated
-        What follows its flag on the command line, and whether the flag may come again.
-    number, read
-        Type of a number; or what turns a text, or several, into the option.
-    flag
-        Its flag on the command line; empty where it has none.
-    """
-
-    help: str
-    more: str = ""
-    kinds: tuple[str, ...] | None = None
-    tables: bool = False
-    joined: bool = True
-    metavar: str | None = None
+    help: str  # what it does, in a line for the command, where `{default}` stands for the default
+    more: str = ""  # what else a programmer wants to know
+    kinds: tuple[str, ...] | None = None  # of questions that take it; `None` stands for every kind
+    tables: bool = False  # whether tables of several questions take it
+    joined: bool = True  # whether the joined reports of several services do
+    metavar: str | None = None  # what follows its flag on the command line
     choices: tuple[str, ...] | None = None
-    repeated: bool = False
+    repeated: bool = False  # whether the flag may come again
     number: Callable[[str], float] | None = None
-    read: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None  # what turns a text, or several, into the option
     flag: str = ""
 
     def taken_by(self, kind: str) -> bool:
