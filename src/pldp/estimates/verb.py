@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
-from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.kinds.table import check_ranges, cross
 from pldp.estimates.linear.mix import check_mix
@@ -15,6 +14,7 @@ from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import distinct_people
+from pldp.forgery import forgery_of
 from pldp.survey import Question
 from pldp.tallies import Tally
 from pldp.threads import one_thread

@@ -77,34 +77,6 @@ class Homogeneity:
         return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed, tests)
 
 
-@dataclass(frozen=True)
-class ForgeryTest:
-    """One test, the level it is about (empty: all), its p-value, and what it found in words, if anything.
-
-    The p-value counts all values, pairs or outputs that the test looked at, but not the other tests.
-    """
-
-    test: str
-    level: str
-    p_value: float
-    finding: str
-
-
-@dataclass(frozen=True)
-class Forgery:
-    """Whether reports look forged: `p_value` of all tests together, `alarmed` if it is below `false_alarm`.
-
-    `tests` are those that were made, the most suspicious one first; `unseen` says what could not be looked at. No alarm
-    does not mean that no report is forged.
-    """
-
-    p_value: float
-    alarmed: bool
-    false_alarm: float
-    tests: tuple[ForgeryTest, ...]
-    unseen: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupReports(Record):
     """The reports of one level, the true ε of its channel, and its weight in the result; the weights sum to 1."""

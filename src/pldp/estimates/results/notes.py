@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from pldp.estimates.results.facts import TEST_LEVEL, Forgery, Homogeneity, Note
+from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, Note
+from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 SAMPLE: Final = "the people who reported are a random sample of the population"

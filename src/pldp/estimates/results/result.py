@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Facts, Forgery, GroupReports, Note, PersonWeights
+from pldp.estimates.results.facts import Facts, GroupReports, Note, PersonWeights
 from pldp.estimates.results.intervals import (
     Interval,
     Label,
@@ -28,6 +28,7 @@ from pldp.estimates.results.intervals import (
     reports_for,
 )
 from pldp.estimates.results.options import Options
+from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
 from pldp.show import card, conclusions, in_full, make_frame, plot, results_body, snippet
