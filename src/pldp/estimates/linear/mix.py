@@ -4,18 +4,16 @@ A person of level τ (one of the mix ρ) shows label s with probability G(s|τ).
 its kind, a report (s, y) has the probability Σ_τ ρ_τ G(s|τ) P_τ(y), P_τ being what level τ makes of the population. A
 result from hidden levels therefore rests on an estimate of ρ, and its error includes that of ρ.
 
-What is known of ρ beforehand (`MixBounds`) counts too. `estimate` weighs it with the labels, `report_weights` is what
-one report then counts for each level, and `covariance` the error that is left: none where ρ is known.
-
-**What is known beforehand** about how many people chose each level is exact shares, bounds, or nothing.
-
-Mixes within the bounds are those between the *corners* of a polytope: ρ = C·σ with the corners as columns of C and σ a
-distribution over them. A likelihood over σ is of the same form as one over ρ and never leaves the bounds.
+What is known of ρ beforehand (`MixBounds`: exact shares, bounds, or nothing) counts too. Mixes within the bounds are
+those between the *corners* of a polytope: ρ = C·σ with the corners as columns of C and σ a distribution over them. A
+likelihood over σ is of the same form as one over ρ and never leaves the bounds.
 
 Bounds count as one more observation of the mix, of their middle m with a covariance T whose ellipsoid
 (ρ−m)ᵀT⁻¹(ρ−m) ≤ 1 has all corners in it. Weighed with the labels by its precision, it gives the linear estimate whose
 largest mean squared error over that ellipsoid is least, and this error is the combined variance; so intervals from it
 hold wherever in the bounds the truth is. For one free share T is the square of half the width, and nothing is lost.
+
+Where reports show the level itself, G is the identity, and everything here holds with it.
 
 Reference: Donoho, "Statistical Estimation and Optimal Recovery" (1994), for affine estimates over convex sets.
 """
@@ -42,13 +40,13 @@ from pldp.survey import Survey
 from pldp.tallies import Tally
 from pldp.words import unknown
 
-"""The known share of some levels, or two bounds of it."""
-
 ROUNDING: Final = 1e-6
 """How far given shares may sum to something else than 1."""
 
 MOST_CORNERS: Final = 200
 """Corners up to which bounds are taken; each is an unknown of the fit."""
+
+_HALVINGS: Final = 60
 
 UNSURE: Final = 0.25
 """Standard error of the share of a level from which on the scale of all estimates is unsure."""
@@ -73,7 +71,7 @@ class MixBounds(Record):
 
     @classmethod
     def free(cls, levels: int) -> MixBounds:
-        """Return the bounds that say nothing."""
+        """Return bounds that say nothing."""
         return cls(np.zeros(levels), np.ones(levels))
 
     @classmethod
@@ -119,20 +117,20 @@ class MixBounds(Record):
 
     @cached_property
     def corners(self) -> FloatArray:
-        """The corners of the mixes within the bounds, levels × corners."""
+        """The corners of the mixes within the bounds, levels × corners: all shares but one are at an end of theirs."""
         if self.nothing:
             return np.eye(len(self.low))
-        left, width = float(1 - self.low.sum()), self.high - self.low
+        width = self.high - self.low
         found: dict[tuple[float, ...], None] = {}
-        for places in _fillings(width, left):
+        for full in _fillings(width, float(1 - self.low.sum())):
             corner = self.low.copy()
-            corner[list(places)] = self.high[list(places)]
+            corner[full] = self.high[full]
             rest = float(1 - corner.sum())
-            for pivot in range(len(width)):
-                if pivot not in places and rest <= width[pivot] + ROUNDING:
-                    own = corner.copy()
-                    own[pivot] += rest
-                    found[tuple(own.round(12).tolist())] = None
+            for pivot in np.flatnonzero(rest <= width + ROUNDING).tolist():
+                if pivot not in full:
+                    moved = corner.copy()
+                    moved[pivot] += rest
+                    found[tuple(moved.round(12).tolist())] = None
             if len(found) > MOST_CORNERS:
                 raise EstimateError("mix: bounds of so many levels at once cannot be used; give bounds of fewer levels")
         return np.array(list(found)).T
@@ -153,10 +151,12 @@ class MixBounds(Record):
     def nearest(self, mix: FloatArray) -> FloatArray:
         """Return the nearest mix within the bounds: all shares shifted by one amount, and cut at their bounds."""
         least, most = float((self.low - mix).min()), float((self.high - mix).max())
-        for _ in range(200):
+        for _ in range(_HALVINGS):
             shift = (least + most) / 2
-            below = float(np.clip(mix + shift, self.low, self.high).sum()) < 1
-            least, most = (shift, most) if below else (least, shift)
+            if np.clip(mix + shift, self.low, self.high).sum() < 1:
+                least = shift
+            else:
+                most = shift
         found = np.clip(mix + most, self.low, self.high)
         return np.asarray(found / found.sum())
 
@@ -187,20 +187,26 @@ def _pair(given: object, level: str) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def _fillings(width: FloatArray, left: float, first: int = 0) -> Iterator[tuple[int, ...]]:
+def _fillings(width: FloatArray, left: float, first: int = 0) -> Iterator[list[int]]:
     """Yield the sets of levels that can all have their largest share at once."""
-    yield ()
+    yield []
     for place in range(first, len(width)):
         if 0 < width[place] <= left + ROUNDING:
-            yield from ((place, *others) for others in _fillings(width, left - float(width[place]), place + 1))
+            yield from ([place, *others] for others in _fillings(width, left - float(width[place]), place + 1))
+
+
+def label_matrix(label_channel: CategoricalChannel | None, levels: int) -> FloatArray:
+    """Return G, labels × levels; the identity where reports show the level itself."""
+    if label_channel is None:
+        return np.eye(levels)
+    if label_channel.form != Integers(levels):
+        raise EstimateError(f"labels must be one of {levels}, as the levels are")
+    return label_arrays(label_channel).matrix()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelMix(Record):
-    """What reports show of levels: G[shown, level], how many reports show each, and what is known of the mix.
-
-    Where reports show the level itself, G is the identity and everything below holds with it.
-    """
+    """What reports show of levels: G[shown, level], how many reports show each, and what is known of the mix."""
 
     matrix: FloatArray
     counts: IntArray
@@ -216,10 +222,9 @@ class LevelMix(Record):
         names: Sequence[str] = (),
     ) -> LevelMix:
         """Take the channel of the label (`None` where levels show), the reports that show each, and what is known."""
-        if label_channel is not None and label_channel.form != Integers(len(counts)):
-            raise EstimateError(f"labels must be one of {len(counts)}, as the levels are")
-        matrix = np.eye(len(counts)) if label_channel is None else label_arrays(label_channel).matrix()
-        return cls(matrix, np.asarray(counts, np.int64), bounds or MixBounds.free(len(counts)), tuple(names))
+        levels = len(counts)
+        known = bounds or MixBounds.free(levels)
+        return cls(label_matrix(label_channel, levels), np.asarray(counts, np.int64), known, tuple(names))
 
     @cached_property
     def visible(self) -> bool:
@@ -241,19 +246,22 @@ class LevelMix(Record):
         """The unbiased share of each level from the labels alone: it may lie outside 0 to 1."""
         return np.asarray(self.inverse @ (self.counts / self.reports))
 
-    @cached_property
-    def label_covariance(self) -> FloatArray:
-        """Covariance of `unbiased`, from the multinomial labels."""
-        labels = self.matrix @ norm_sub(self.unbiased)
+    def _label_covariance(self, mix: FloatArray) -> FloatArray:
+        """Return the covariance of `unbiased` if this is the mix, from the multinomial labels."""
+        labels = self.matrix @ mix
         spread = np.diag(labels) - np.outer(labels, labels)
         return np.asarray(self.inverse @ spread @ self.inverse.T / self.reports)
 
     @cached_property
+    def _from_labels(self) -> FloatArray:
+        return self._label_covariance(norm_sub(self.unbiased))
+
+    @cached_property
     def _gain(self) -> FloatArray:
-        """The part of `unbiased` in `estimate`: all of it where nothing is known, none of it where the mix is."""
+        """T(T + S)⁻¹, the part of `unbiased` in `estimate`: all where nothing is known, none where the mix is."""
         if self.bounds.nothing:
             return np.eye(len(self.counts))
-        both = self.bounds.spread + self.label_covariance
+        both = self.bounds.spread + self._from_labels
         return np.asarray(self.bounds.spread @ np.linalg.pinv(both, hermitian=True, rcond=1e-12))
 
     @property
@@ -266,36 +274,41 @@ class LevelMix(Record):
         """The share of each level from the labels and what is known: it may lie outside 0 to 1."""
         return np.asarray(self.bounds.middle + self._gain @ (self.unbiased - self.bounds.middle))
 
-    @cached_property
+    @property
     def bias_covariance(self) -> FloatArray:
         """The part of `covariance` that labels have no part in: how far off the middle of the bounds may be."""
-        if self.bounds.nothing:
-            return np.zeros_like(self.matrix)
         rest = np.eye(len(self.counts)) - self._gain
         return np.asarray(rest @ self.bounds.spread @ rest.T)
 
-    @cached_property
+    @property
     def covariance(self) -> FloatArray:
         """Covariance of `estimate`; within bounds, the largest mean squares of its errors."""
-        return np.asarray(self._gain @ self.label_covariance @ self._gain.T + self.bias_covariance)
+        return np.asarray(self._gain @ self._from_labels @ self._gain.T + self.bias_covariance)
 
     @cached_property
     def shares(self) -> FloatArray:
         """The nearest mix that can be true."""
-        return norm_sub(self.unbiased) if self.bounds.nothing else self.bounds.nearest(self.estimate)
+        return self.bounds.nearest(self.estimate)
 
     def contradicts(self, level: float) -> bool:
         """Tell whether labels contradict what is known, in a test with this false-alarm rate over all levels."""
+        if self.bounds.nothing:
+            return False
         outside = np.maximum(self.bounds.low - self.unbiased, self.unbiased - self.bounds.high)
         reach = NormalDist().inv_cdf(1 - level / (2 * len(outside)))
-        within = self.matrix @ self.bounds.nearest(self.unbiased)
-        spread = self.inverse @ (np.diag(within) - np.outer(within, within)) @ self.inverse.T / self.reports
-        return not self.bounds.nothing and bool((outside > reach * np.sqrt(np.diag(spread))).any())
+        errors = np.sqrt(np.diag(self._label_covariance(self.bounds.nearest(self.unbiased))))
+        return bool((outside > reach * errors).any())
 
     @property
-    def unsure(self) -> bool:
-        """Whether labels barely tell how many people chose each level, so that the scale of all estimates is unsure."""
-        return bool(np.diag(self.covariance).max() > UNSURE**2)
+    def contradicted(self) -> tuple[Note, ...]:
+        """Say that labels contradict the mix that was given, where they do."""
+        return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader must know of results that rest on this mix: labels contradict it, or barely tell the scale."""
+        unsure = np.diag(self.covariance).max() > UNSURE**2
+        return (*self.contradicted, *((notes.LABELS_SAY_LITTLE,) if unsure else ()))
 
     def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
         """Return what a result assumes about the choice of levels, if people of all levels are taken `together`.
@@ -306,35 +319,18 @@ class LevelMix(Record):
             return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
         if self.visible:
             return (notes.same(what),)
-        return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
+        choice = notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE
+        return (choice,) if self.bounds.nothing else (choice, self._given)
 
     @property
-    def notes(self) -> tuple[Note, ...]:
-        """What a reader must know of results that rest on this mix: labels contradict it, or say too little."""
-        return (*self.contradicted, *((notes.LABELS_SAY_LITTLE,) if self.unsure else ()))
-
-    @property
-    def contradicted(self) -> tuple[Note, ...]:
-        """Say that labels contradict the mix that was given, where they do."""
-        return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
-
-    @property
-    def _given(self) -> tuple[str, ...]:
-        """What is assumed about the mix, where something about it was given."""
-        if self.bounds.nothing:
-            return ()
+    def _given(self) -> str:
+        """What is assumed about the mix: what was given of it."""
         parts = [
             f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
             for level, low, high in zip(self.names, self.bounds.low, self.bounds.high, strict=True)
         ]
         what = "are the given ones" if self.bounds.known else "lie within the given bounds"
-        return (f"the shares of the levels {what}: {', '.join(parts)}",)
-
-    @cached_property
-    def posterior(self) -> FloatArray:
-        """Pr(level | label), label × level, at the nearest mix that can be true."""
-        both = self.matrix * self.shares
-        return np.asarray(both / both.sum(axis=1, keepdims=True))
+        return f"the shares of the levels {what}: {', '.join(parts)}"
 
 
 def check_mix(survey: Survey, mix: Mix | None) -> None:
