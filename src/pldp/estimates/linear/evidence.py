@@ -180,6 +180,10 @@ class Evidence:
         for start in range(0, self.targets, step):
             yield slice(start, min(start + step, self.targets))
 
+    def of_blocks(self, work: Callable[[slice], FloatArray]) -> FloatArray:
+        """Return what comes of all blocks of targets, one after the other."""
+        return np.concatenate([work(block) for block in self.blocks()])
+
     def flat_shares(self, block: slice) -> FloatArray:
         """Return the shares of (shown, pattern) of some targets, targets × cells."""
         return _flat(self.shares[:, block])
@@ -219,12 +223,12 @@ class Evidence:
     @cached_property
     def joint(self) -> FloatArray:
         """π̂: the share of people of each level and state, targets × levels × states but the first; unbiased."""
-        return np.concatenate([_mean(self.weights(block)[0], self.flat_shares(block)) for block in self.blocks()])
+        return self.of_blocks(lambda block: _mean(self.weights(block)[0], self.flat_shares(block)))
 
     @cached_property
     def mixes(self) -> FloatArray:
         """ρ̂: the share of people of each level as the reports about each target tell, targets × levels."""
-        return np.concatenate([_mean(self.weights(block)[1], self.flat_shares(block)) for block in self.blocks()])
+        return self.of_blocks(lambda block: _mean(self.weights(block)[1], self.flat_shares(block)))
 
     @cached_property
     def one_mix(self) -> bool:
