@@ -266,7 +266,7 @@ def least_difference(evidence: Evidence) -> float:
         shares = evidence.joint[block, :, -1:] / people
         added = (own[:, :, -1] - shares * whole) / people  # what one report adds to the share of a level
         errors = np.sqrt(((compared @ added) ** 2 @ evidence.flat_shares(block)[:, :, None])[..., 0] / evidence.reports)
-        return np.abs(shares[..., 0] @ compared.T) - reach * errors
+        return np.asarray(np.abs(shares[..., 0] @ compared.T) - reach * errors)
 
     return max(0.0, float(evidence.of_blocks(surely).max()))
 

@@ -66,6 +66,8 @@ def invert_jointly(chance: FloatArray, law: FloatArray, prior: FloatArray, mix: 
     return weights.reshape(targets, levels, states, labels, patterns)
 
 
+Targets = slice | npt.NDArray[np.intp]
+
 LARGEST_EXACT: Final = 5
 """Items of a set up to which each of the 2^m parts that people can have is a state of its own."""
 
@@ -98,18 +100,19 @@ class Patterns:
         """Number of states."""
         return int(self.weights.shape[1])
 
-    def chosen(self, levels: Sequence[int]) -> Patterns:
-        """Return those of some of the levels."""
-        places = list(levels)
-        law = None if self.law is None else self.law[places]
-        return Patterns(law, self.weights[places], self.whole[places])
+    def chosen(self, levels: Sequence[int], targets: Targets = slice(None)) -> Patterns:
+        """Return those of some levels, and of some targets where these are not all alike."""
+        law = None if self.law is None else _of_targets(self.law, targets)[levels]
+        weights = _of_targets(self.weights.swapaxes(1, 2), targets)[levels]
+        return Patterns(law, weights.swapaxes(1, 2), _of_targets(self.whole, targets)[levels])
 
     def repeated(self, targets: npt.NDArray[np.intp]) -> Patterns:
         """Return those of many targets, each of which is like one of these; nothing is copied if all are alike."""
-        if self.weights.shape[2] == 1:
-            return self
-        law = None if self.law is None else self.law[:, targets]
-        return Patterns(law, self.weights[:, :, targets], self.whole[:, targets])
+        return self.chosen(range(len(self.weights)), targets)
+
+
+def _of_targets(table: FloatArray, targets: Targets) -> FloatArray:
+    return table if table.shape[1] == 1 else table[:, targets]
 
 
 def label_patterns(forms: Sequence[LabelArrays]) -> Patterns:

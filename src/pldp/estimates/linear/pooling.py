@@ -145,7 +145,7 @@ class Linear:
         Where levels show and are taken to be alike, it is that of the law. Otherwise only the reports that came say how
         shares differ between levels; the law is a floor, as few reports may show next to no spread by chance.
         """
-        known = self.pool == "precision" and self.evidence.visible and self.evidence.has_law
+        known = self.pool == "precision" and self.evidence.visible
         people = target == "respondents"
         law = self.lawful - (_drawn(self.states[:, -1]) if people else 0.0)
         came = self.came - (_drawn(self.estimates) if people else 0.0)
@@ -237,7 +237,7 @@ def _bounded(evidence: Evidence, covariance: FloatArray, bound: float) -> FloatA
 
 def _covariance(evidence: Evidence, shares: FloatArray, *, alike: bool) -> FloatArray:
     """Return S of what one report adds to π̂ − f ρ̂, of all targets together or of each."""
-    states = evidence.possible(shares) if evidence.patterns.law is not None else shares
+    states = evidence.possible(shares)
     total: list[FloatArray] = []
     for block in evidence.blocks():
         apart, chances = _apart(evidence, block, _likely(evidence, states, shares)[block], states)
@@ -269,7 +269,7 @@ def _finished(evidence: Evidence, pool: Pool, scaled: FloatArray) -> Linear:
     Where no law stands behind states they are other means of a number, which do not move with the last one.
     """
     shares, last = _pooled(evidence, scaled), scaled[:, -1]
-    states = evidence.possible(shares) if evidence.patterns.law is not None else shares
+    states = evidence.possible(shares)
     apart = evidence.patterns.law is None
     rest = shares[:, :-1] if apart else _proportions(evidence.inside(shares))[:, : shares.shape[1] - 1]
     shown, targets, patterns = evidence.counts.shape
