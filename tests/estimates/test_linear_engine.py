@@ -15,7 +15,7 @@ from pldp.estimates import expected_reports
 from pldp.estimates.linear.covariance import label_covariance
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.pooling import Linear, decode
-from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.mechanisms import RandomizedResponse, family, hideable, micro_epsilon, names
 from pldp.mechanisms.arrays import LabelArrays, label_arrays
 
@@ -159,12 +159,9 @@ def test_intervals_of_few_reports_cover(mechanism: str, levels: str) -> None:
     times = runs(60, 3000)
     for seed in range(times):
         fitted = decode(drawn(mechanism, levels, np.outer(MIX, shares), people, seed, ("4", "8")).evidence)
-        half = 1.96 * np.sqrt(fitted.variance())
-        low, high = fitted.estimates - half, fitted.estimates + half
         rare = SmallCounts.of(fitted)
-        if rare is not None:
-            marked += bool(rare.marks(4)[3])
-            rare.widen(fitted.estimates, low, high, 1.96)
+        marked += bool(rare is not None and rare.marks(4)[3])
+        low, high = interval_around(fitted.estimates, np.sqrt(fitted.variance()), 1.96, rare=rare)
         covered += bool(low[3] <= shares[3] <= high[3])
         centre, third = (low[3] + high[3]) / 2, (high[3] - low[3]) / 6
         narrow += bool(abs(centre - shares[3]) <= third)

@@ -8,7 +8,7 @@ levels. With U = Λ⁻¹ a report counts
     V_τ(s, c)  = U_τs·Σ_x W_τ(c | x)  for level τ,                on average ρ_τ,
 
 without bias whatever levels depend on. Where patterns are more than states (rows of bits), they tell about the level
-as well: then W is the weighted inverse of the law of (s, c) as a whole (`invert_jointly`).
+as well: then W is the weighted inverse of the law of (s, c) as a whole.
 
 A device draws one label for each level that it uses, whichever questions it is used for, so that answers at one level
 show one label and tell no more about it than one does: Λ(s|τ) = Π G(s_l|l) over the different levels l of τ, and 0
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pldp.estimates.linear.mix import label_matrix
-from pldp.estimates.linear.patterns import Patterns, invert_jointly
+from pldp.estimates.linear.patterns import Patterns, invert
 from pldp.estimates.results.consistency import norm_sub
 from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Survey
@@ -35,14 +35,9 @@ from pldp.survey import Survey
 if TYPE_CHECKING:
     from pldp.estimates.linear.known import Known
 
-_ENTRIES: Final = 1 << 22
-"""Numbers of one block of targets that are worked on at a time."""
-
-_ROUNDING: Final = 1e-9
-"""How far from 1 is nothing but rounding."""
-
-_SAYS_NOTHING: Final = 1e-12
-"""Part of a report up to which a combination of levels counts as not spoken of by any label that came."""
+_ENTRIES: Final = 1 << 22  # numbers of one block of targets that are worked on at a time
+_ROUNDING: Final = 1e-9  # how far from 1 is nothing but rounding
+_SAYS_NOTHING: Final = 1e-12  # part of a report up to which no label that came speaks of a combination of levels
 
 Levels = tuple[int, ...]
 """Place of the level, or of the label, of each question."""
@@ -175,7 +170,11 @@ class Evidence:
         if not isinstance(prior, np.ndarray) or (self.exclusive and law.shape[1] > 1):
             return None
         mix = norm_sub(self.undo @ self.shown) + 1e-3
-        return invert_jointly(self.chance, law, prior, mix / mix.sum())
+        mixture = (mix / mix.sum())[:, None] * prior[:, None]  # of levels and states, the same states at every level
+        both = np.einsum("st,tixc->itxsc", self.chance, law)
+        flat = both.reshape(len(both), mixture[0].size, -1)
+        found = invert(flat, mixture.reshape(len(mixture), -1))
+        return found.reshape(len(found), *both.shape[1:])
 
     def weights(self, block: slice) -> tuple[FloatArray, FloatArray]:
         """Return W (targets × levels × states but the first × cells) and V (targets × levels × cells).
@@ -228,6 +227,11 @@ class Evidence:
     def possible_mix(self) -> FloatArray:
         """A mix that could be true, of the levels that reports say anything about."""
         return norm_sub(self.mix)
+
+    @property
+    def level_chances(self) -> FloatArray:
+        """Λ(s|τ)ρ_τ at the possible mix: how often reports come from each level and show s, shown × levels."""
+        return np.asarray(self.chance[:, self.levels] * self.possible_mix)
 
     def possible(self, shares: FloatArray) -> FloatArray:
         """Return shares of states (targets × states) that could be true, none impossible, near to these estimates.

@@ -42,8 +42,15 @@ from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, tail_probabili
 from pldp.estimates.results.intervals import normal_reach
 from pldp.mechanisms.arrays import FloatArray
 
-POWER: Final = 0.8
-"""Probability with which a difference counts as noticed."""
+POWER: Final = 0.8  # probability with which a difference counts as noticed
+TESTED_VALUES: Final = 256  # a test looks at this many values at most
+SURE: Final = 4.0  # standard errors above 0 from which on a value is surely there
+
+ENOUGH: Final = 1.0
+"""Reports that every (shown, pattern) of a target must expect to be tested; cumulants correct for what is left."""
+
+_DARK: Final = 1e-9
+"""Part of the largest eigenvalue of a covariance below which a direction is one that f̂ takes off."""
 
 
 @lru_cache(maxsize=1024)  # every table and question of a survey asks for the same few
@@ -74,13 +81,6 @@ def smallest_noticed(unit: float, degrees: int, tests: int = 1) -> float:
     return math.sqrt(noncentrality(degrees, TEST_LEVEL / tests) / unit) if unit > 0 else math.inf
 
 
-TESTED_VALUES: Final = 256
-"""A test looks at this many values at most."""
-
-SURE: Final = 4.0
-"""Standard errors above 0 from which on a value is surely there."""
-
-
 def values_to_test(shares: FloatArray, errors: FloatArray) -> npt.NDArray[np.intp]:
     """Return the values that a test looks at: one less than all (shares sum to 1), `TESTED_VALUES` at most.
 
@@ -89,11 +89,10 @@ def values_to_test(shares: FloatArray, errors: FloatArray) -> npt.NDArray[np.int
     most, in one group or the other, so that groups would seem to differ.
     """
     order = np.argsort(-shares, kind="stable")
-    most = min(len(shares) - 1, TESTED_VALUES)
-    if most == len(shares) - 1:
-        return order[:most]
-    sure = shares[order] > SURE * errors[order]
-    return np.concatenate([order[sure], np.sort(order[~sure])])[:most]
+    if len(shares) > TESTED_VALUES + 1:
+        sure = shares[order] > SURE * errors[order]
+        order = np.concatenate([order[sure], np.sort(order[~sure])])
+    return order[: min(len(shares) - 1, TESTED_VALUES)]
 
 
 def stricter_half(noise: Sequence[float], people: FloatArray) -> npt.NDArray[np.bool_]:
@@ -174,15 +173,7 @@ def homogeneity_of_groups(
     # Of f_g and of each move: Σ_g (f_g − f̄)ᵀ C_g⁻¹ (f_g − f̄), f̄ the mean of the least variance.
     apart = every - np.linalg.solve(precisions.sum(axis=0), (precisions @ every).sum(axis=0))
     statistic, *units = np.einsum("gam,gab,gbm->m", apart, precisions, apart, optimize=True).tolist()
-    degrees = (len(means) - 1) * len(means[0])
-    return Homogeneity.of(statistic, degrees, noticed=smallest_noticed(min(units), degrees))
-
-
-ENOUGH: Final = 1.0
-"""Reports that every (shown, pattern) of a target must expect to be tested; cumulants correct for what is left."""
-
-_DARK: Final = 1e-9
-"""Part of the largest eigenvalue of a covariance below which a direction is one that f̂ takes off."""
+    return _referred(statistic, min(units), (len(means) - 1) * len(means[0]))
 
 
 def homogeneity_of_targets(
@@ -208,15 +199,15 @@ def homogeneity_of_targets(
         theta, added, chances = theta[enough], added[enough], chances[enough]
         roots = _inverse_roots((added * chances[:, None]) @ np.swapaxes(added, 1, 2), degrees)
         squares = evidence.reports * ((roots @ theta[:, :, None]) ** 2).sum(axis=(1, 2))
-        tails = tail_probability(squares, degrees, *_cumulants(roots @ added, chances, evidence.reports))
-        return np.stack([tails, squares, evidence.reports * ((roots @ move) ** 2).sum(axis=1)], axis=1)
+        cumulants = _cumulants(roots @ added, chances, evidence.reports)
+        units = evidence.reports * ((roots @ move) ** 2).sum(axis=1)
+        return np.stack([tail_probability(squares, degrees, *cumulants), squares, *cumulants, units], axis=1)
 
     tested = evidence.of_blocks(test)
     if not len(tested):
         return None
-    tail, square, _ = tested[tested[:, 0].argmin()].tolist()
-    p_value, noticed = min(1.0, tail * len(tested)), smallest_noticed(tested[:, 2].min(), degrees, len(tested))
-    return Homogeneity(square, degrees, p_value, p_value < TEST_LEVEL, noticed, len(tested))
+    _, square, second, third, _ = tested[tested[:, 0].argmin()].tolist()
+    return _referred(square, tested[:, 4].min(), degrees, (second, third), len(tested))
 
 
 def homogeneity_of_vector(
@@ -229,8 +220,14 @@ def homogeneity_of_vector(
     """
     inverse = np.linalg.inv(covariance)
     units = np.einsum("am,ab,bm->m", moves, inverse, moves)
-    noticed = smallest_noticed(float(units.min()), len(theta))
-    return Homogeneity.of(float(theta @ inverse @ theta), len(theta), noticed=noticed, cumulants=cumulants)
+    return _referred(float(theta @ inverse @ theta), units.min(), len(theta), cumulants)
+
+
+def _referred(
+    statistic: float, unit: float, degrees: int, cumulants: tuple[float, float] | None = None, tests: int = 1
+) -> Homogeneity:
+    """Refer the worst of so many statistics to χ²; `unit` is what a difference of 1 adds to the noncentrality."""
+    return Homogeneity.of(statistic, degrees, tests, smallest_noticed(float(unit), degrees, tests), cumulants)
 
 
 def unseen_bias(precise: Linear, free: Linear) -> float:
