@@ -1,8 +1,8 @@
 """How many people chose each level, where reports show a perturbed label instead of it.
 
-A person of level τ (one of the mix ρ) shows label s with probability G(s|τ). With the outputs of a question, whatever
-its kind, a report (s, y) has the probability Σ_τ ρ_τ G(s|τ) P_τ(y), P_τ being what level τ makes of the population. A
-result from hidden levels therefore rests on an estimate of ρ, and its error includes that of ρ.
+A person of level τ (one of the mix ρ) shows label s with probability G(s|τ); where reports show the level itself, G is
+the identity. With the outputs y of a question a report has the probability Σ_τ ρ_τ G(s|τ) P_τ(y), so that a result from
+hidden levels rests on an estimate of ρ, and its error includes that of ρ.
 
 What is known of ρ beforehand (`MixBounds`: exact shares, bounds, or nothing) counts too. Mixes within the bounds are
 those between the *corners* of a polytope: ρ = C·σ with the corners as columns of C and σ a distribution over them. A
@@ -12,8 +12,6 @@ Bounds count as one more observation of the mix, of their middle m with a covari
 (ρ−m)ᵀT⁻¹(ρ−m) ≤ 1 has all corners in it. Weighed with the labels by its precision, it gives the linear estimate whose
 largest mean squared error over that ellipsoid is least, and this error is the combined variance; so intervals from it
 hold wherever in the bounds the truth is. For one free share T is the square of half the width, and nothing is lost.
-
-Where reports show the level itself, G is the identity, and everything here holds with it.
 
 Reference: Donoho, "Statistical Estimation and Optimal Recovery" (1994), for affine estimates over convex sets.
 """
@@ -40,23 +38,14 @@ from pldp.survey import Survey
 from pldp.tallies import Tally
 from pldp.words import unknown
 
-ROUNDING: Final = 1e-6
-"""How far given shares may sum to something else than 1."""
-
-MOST_CORNERS: Final = 200
-"""Corners up to which bounds are taken; each is an unknown of the fit."""
-
-_HALVINGS: Final = 60
-
-UNSURE: Final = 0.25
-"""Standard error of the share of a level from which on the scale of all estimates is unsure."""
-
-_LEAN: Final = 0.1
-"""Largest |p − ½| of a pseudo-report: its log-likelihood is then quadratic to within 2 %."""
+ROUNDING: Final = 1e-6  # how far given shares may sum to something else than 1
+MOST_CORNERS: Final = 200  # corners up to which bounds are taken; each is an unknown of the fit
+UNSURE: Final = 0.25  # standard error of the share of a level from which on the scale of all estimates is unsure
+_LEAN: Final = 0.1  # largest |p − ½| of a pseudo-report: its log-likelihood is then quadratic to within 2 %
 
 
 class PseudoReports(NamedTuple):
-    """Reports that stand for the bounds: chances of each kind by corner (kinds × corners), and how many there are."""
+    """Reports that stand for the bounds: chances of each kind, kinds × corners, and how many there are."""
 
     chances: FloatArray
     counts: FloatArray
@@ -90,12 +79,7 @@ class MixBounds(Record):
         for name in given:
             if name not in levels:
                 raise EstimateError(f"mix: {unknown('level', name, levels, 'this question')}")
-        pairs = np.array([_pair(given.get(level, (0.0, 1.0)), level) for level in levels])
-        return cls._tight(pairs[:, 0], pairs[:, 1])
-
-    @classmethod
-    def _tight(cls, low: FloatArray, high: FloatArray) -> MixBounds:
-        """Let every bound say what the others imply; refuse those that no shares with the sum 1 can keep."""
+        low, high = np.array([_pair(given.get(level, (0.0, 1.0)), level) for level in levels]).T
         if low.sum() > 1 + ROUNDING or high.sum() < 1 - ROUNDING:
             wrong = f"at least {low.sum():.6g}" if low.sum() > 1 else f"at most {high.sum():.6g}"
             raise EstimateError(f"mix: shares of all levels must be able to sum to 1; these sum to {wrong}")
@@ -103,6 +87,7 @@ class MixBounds(Record):
             return cls(low / low.sum(), low / low.sum())
         if high.sum() <= 1 + ROUNDING:
             return cls(high / high.sum(), high / high.sum())
+        # Every bound says what the others imply.
         return cls(np.maximum(low, 1 - (high.sum() - high)), np.minimum(high, 1 - (low.sum() - low)))
 
     @property
@@ -150,14 +135,9 @@ class MixBounds(Record):
 
     def nearest(self, mix: FloatArray) -> FloatArray:
         """Return the nearest mix within the bounds: all shares shifted by one amount, and cut at their bounds."""
-        least, most = float((self.low - mix).min()), float((self.high - mix).max())
-        for _ in range(_HALVINGS):
-            shift = (least + most) / 2
-            if np.clip(mix + shift, self.low, self.high).sum() < 1:
-                least = shift
-            else:
-                most = shift
-        found = np.clip(mix + most, self.low, self.high)
+        shifts = np.unique(np.concatenate([self.low - mix, self.high - mix]))
+        sums = np.clip(mix + shifts[:, None], self.low, self.high).sum(axis=1)  # linear between these shifts
+        found = np.clip(mix + np.interp(1.0, sums, shifts), self.low, self.high)
         return np.asarray(found / found.sum())
 
     @cached_property
@@ -167,15 +147,12 @@ class MixBounds(Record):
         With p = ½ + κ·uᵀ(ρ − m) for a direction u of T and variance t, as many reports of either kind as make 4κ²
         times their number 1/t have their maximum at m. They are linear in the mix, as real reports are.
         """
-        values, vectors = np.linalg.eigh(self.spread)
-        moves = vectors[:, values > 1e-12 * max(float(values.max()), 1e-300)]
-        if self.nothing or self.known:
-            return PseudoReports(np.zeros((0, self.corners.shape[1])), np.zeros(0))
-        apart = moves.T @ (self.corners - self.middle[:, None])
+        variances, directions = np.linalg.eigh(self.spread)
+        free = (variances > 1e-12 * variances.max()) & (not self.nothing)
+        apart = directions[:, free].T @ (self.corners - self.middle[:, None])
         lean = _LEAN / np.abs(apart).max(axis=1, keepdims=True)
-        counts = 1 / (4 * lean[:, 0] ** 2 * np.einsum("ik,ij,jk->k", moves, self.spread, moves))
-        chances = np.concatenate([0.5 + lean * apart, 0.5 - lean * apart])
-        return PseudoReports(chances, np.tile(counts / 2, 2))
+        counts = 1 / (4 * lean[:, 0] ** 2 * variances[free])
+        return PseudoReports(np.concatenate([0.5 + lean * apart, 0.5 - lean * apart]), np.tile(counts / 2, 2))
 
 
 def _pair(given: object, level: str) -> tuple[float, float]:
@@ -340,21 +317,7 @@ def check_mix(survey: Survey, mix: Mix | None) -> None:
 
 
 def mix_of(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix:
-    """Return what the reports that answer a question show of levels, and what is known of these.
-
-    `mix` has what is known of the shares of the levels: of some a share, or two bounds of it.
-
-    >>> from pldp import Survey, tally
-    >>> from pldp.simulate import Population, simulate_reports
-    >>> survey = Survey.read({
-    ...     "pldp": 1, "title": "Work", "levels": {"strict": 0.5, "open": 2}, "hide_level": {"epsilon": 1},
-    ...     "questions": [{"name": "late", "values": ["yes", "no"]}],
-    ... })
-    >>> people = Population.of_shares(survey, 20_000, seed=1)
-    >>> mix = mix_of(tally(survey, simulate_reports(survey, people, seed=1)), "late")
-    >>> mix.visible, mix.reports, bool(abs(mix.shares - 0.5).max() < 4 * mix.covariance[0, 0] ** 0.5)
-    (False, 20000, True)
-    """
+    """Return what the reports that answer a question show of levels, and what is known of their shares."""
     check_mix(tally.survey, mix)
     names = [level.name for level in tally.survey.question(question).levels]
     counts = [tally.counts[question, name].reports for name in names]
