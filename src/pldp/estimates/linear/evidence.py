@@ -268,3 +268,9 @@ def _mean(tables: FloatArray, shares: FloatArray) -> FloatArray:
 def by_target(table: FloatArray) -> FloatArray:
     """Turn shown × targets × patterns into targets × cells."""
     return np.swapaxes(table, 0, 1).reshape(table.shape[1], -1)
+
+
+def proportions(states: FloatArray) -> FloatArray:
+    """Return the shares of the states but the last among people of whom that is not true."""
+    others = states[:, :-1]
+    return np.asarray(others / np.maximum(others.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

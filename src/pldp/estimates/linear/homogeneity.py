@@ -42,15 +42,11 @@ from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, tail_probabili
 from pldp.estimates.results.intervals import normal_reach
 from pldp.mechanisms.arrays import FloatArray
 
-POWER: Final = 0.8  # probability with which a difference counts as noticed
+POWER: Final = 0.8  # probability with which a difference is noticed
 TESTED_VALUES: Final = 256  # a test looks at this many values at most
 SURE: Final = 4.0  # standard errors above 0 from which on a value is surely there
-
-ENOUGH: Final = 1.0
-"""Reports that every (shown, pattern) of a target must expect to be tested; cumulants correct for what is left."""
-
-_DARK: Final = 1e-9
-"""Part of the largest eigenvalue of a covariance below which a direction is one that f̂ takes off."""
+ENOUGH: Final = 1.0  # reports that every (shown, pattern) of a tested target must expect; cumulants correct the rest
+_DARK: Final = 1e-9  # part of the largest eigenvalue of a covariance below which f̂ takes a direction off
 
 
 @lru_cache(maxsize=1024)  # every table and question of a survey asks for the same few
@@ -71,9 +67,7 @@ def noncentrality(degrees: int, level: float = TEST_LEVEL, wanted: float = POWER
 
 
 def smallest_noticed(unit: float, degrees: int, tests: int = 1) -> float:
-    """Return the difference noticed with 80 %, where one unit contributes so much to the noncentrality.
-
-    With Bonferroni's correction for several tests, it is what one of them notices on its own.
+    """Return the difference that one of so many tests notices; a `unit` of it adds so much to the noncentrality.
 
     >>> round(smallest_noticed(1 / 0.02**2, 1), 4)        # 3.42 standard errors of 2 % each
     0.0683
@@ -84,9 +78,9 @@ def smallest_noticed(unit: float, degrees: int, tests: int = 1) -> float:
 def values_to_test(shares: FloatArray, errors: FloatArray) -> npt.NDArray[np.intp]:
     """Return the values that a test looks at: one less than all (shares sum to 1), `TESTED_VALUES` at most.
 
-    Where values are too many, those that are surely there come first, the largest before others, and the rest in the
-    order of the survey. Not the largest of all: among rare values the largest ones are those where chance has added
-    most, in one group or the other, so that groups would seem to differ.
+    Of too many these are the largest that are surely there, and others in the order of the survey. Not the largest of
+    all: of rare values these are the ones where chance has added most, in one group or the other, so that groups would
+    seem to differ.
     """
     order = np.argsort(-shares, kind="stable")
     if len(shares) > TESTED_VALUES + 1:
@@ -213,10 +207,9 @@ def homogeneity_of_targets(
 def homogeneity_of_vector(
     theta: FloatArray, covariance: FloatArray, moves: FloatArray, cumulants: tuple[float, float] | None = None
 ) -> Homogeneity:
-    """Test all numbers together: θ of all levels but one, its covariance, and where a difference of 1 moves it.
+    """Test all numbers together: θ of all levels but one, its covariance, and (a column each) how differences move it.
 
-    `moves` has a column for each difference that is looked for; the one that is hardest to notice counts. `cumulants`
-    are those of the statistic where they are not those of χ².
+    The difference that is hardest to notice counts. `cumulants` are those of the statistic if not those of χ².
     """
     inverse = np.linalg.inv(covariance)
     units = np.einsum("am,ab,bm->m", moves, inverse, moves)

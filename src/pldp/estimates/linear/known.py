@@ -25,11 +25,8 @@ from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.mix import MixBounds
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays
 
-_NONE: Final = 1e-9
-"""Variance of the sum, in those of all shares, that is nothing but rounding."""
-
-_LARGEST_UNLIKE: Final = 512
-"""Labels with budgets of their own up to which the sum is used: it explains about one part in k of a variance."""
+_NONE: Final = 1e-9  # variance of the sum, in those of all shares, that is nothing but rounding
+_LARGEST_UNLIKE: Final = 512  # labels with own budgets up to which the sum is used: it explains 1/k of a variance
 
 
 class Known(Protocol):

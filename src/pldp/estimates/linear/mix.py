@@ -91,14 +91,14 @@ class MixBounds(Record):
         return cls(np.maximum(low, 1 - (high.sum() - high)), np.minimum(high, 1 - (low.sum() - low)))
 
     @property
-    def known(self) -> bool:
-        """Whether the mix is known exactly."""
-        return bool(self.corners.shape[1] == 1)
-
-    @property
     def nothing(self) -> bool:
         """Whether nothing is known."""
         return not bool(self.low.any() or (self.high < 1).any())
+
+    @property
+    def known(self) -> bool:
+        """Whether the mix is known exactly."""
+        return bool(self.corners.shape[1] == 1)
 
     @cached_property
     def corners(self) -> FloatArray:
@@ -142,7 +142,7 @@ class MixBounds(Record):
 
     @cached_property
     def pseudo_reports(self) -> PseudoReports:
-        """Reports of two kinds for each free direction, with the information T⁻¹ about the mix, and none if it is free.
+        """Reports of two kinds for each free direction, with the information T⁻¹ about the mix, or none.
 
         With p = ½ + κ·uᵀ(ρ − m) for a direction u of T and variance t, as many reports of either kind as make 4κ²
         times their number 1/t have their maximum at m. They are linear in the mix, as real reports are.
@@ -276,10 +276,13 @@ class LevelMix(Record):
         errors = np.sqrt(np.diag(self._label_covariance(self.bounds.nearest(self.unbiased))))
         return bool((outside > reach * errors).any())
 
-    @property
-    def contradicted(self) -> tuple[Note, ...]:
-        """Say that labels contradict the mix that was given, where they do."""
-        return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
+    def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
+        """Return what a result assumes about the choice of levels: if `together`, that all have the same of `what`."""
+        if not together:
+            return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
+        if self.visible:
+            return (notes.same(what),)
+        return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -287,27 +290,22 @@ class LevelMix(Record):
         unsure = np.diag(self.covariance).max() > UNSURE**2
         return (*self.contradicted, *((notes.LABELS_SAY_LITTLE,) if unsure else ()))
 
-    def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
-        """Return what a result assumes about the choice of levels, if people of all levels are taken `together`.
-
-        `what` is that of which people of all levels then have the same.
-        """
-        if not together:
-            return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
-        if self.visible:
-            return (notes.same(what),)
-        choice = notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE
-        return (choice,) if self.bounds.nothing else (choice, self._given)
+    @property
+    def contradicted(self) -> tuple[Note, ...]:
+        """Say that labels contradict the mix that was given, where they do."""
+        return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
 
     @property
-    def _given(self) -> str:
-        """What is assumed about the mix: what was given of it."""
+    def _given(self) -> tuple[str, ...]:
+        """What is assumed about the mix, where something about it was given."""
+        if self.bounds.nothing:
+            return ()
         parts = [
             f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
             for level, low, high in zip(self.names, self.bounds.low, self.bounds.high, strict=True)
         ]
         what = "are the given ones" if self.bounds.known else "lie within the given bounds"
-        return f"the shares of the levels {what}: {', '.join(parts)}"
+        return (f"the shares of the levels {what}: {', '.join(parts)}",)
 
 
 def check_mix(survey: Survey, mix: Mix | None) -> None:

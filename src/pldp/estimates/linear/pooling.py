@@ -38,29 +38,18 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import chndtrix, ndtr, ndtri
 
-from pldp.estimates.linear.evidence import Evidence, by_target
+from pldp.estimates.linear.evidence import Evidence, by_target, proportions
 from pldp.estimates.linear.known import Known
 from pldp.estimates.results.options import Pool, Target
 from pldp.mechanisms.arrays import FloatArray
 
-_ROUNDS: Final = 2
-"""Rounds of weights: the first are those of the shares by size, which may be rough."""
+_ROUNDS: Final = 2  # of weights: the first are those of the shares by size, which may be rough
+_DARK: Final = 1e-9  # part of the largest eigenvalue below which a direction of a covariance counts as none
 
-_DARK: Final = 1e-9
-"""Part of the largest eigenvalue below which a direction of a covariance counts as none."""
-
-REACH: Final = float(ndtri(0.975))
-"""Standard errors of the intervals that weights within a bound are best for."""
-
-_FAR: Final = 12.0
-"""Bias in standard errors from which on only one side of an interval can miss."""
-
-_CERTAIN: Final = 7.0
-"""Standard errors from which on what lies beyond is lost in rounding: there the bias is added as it is."""
-
-_MOST_LEVELS: Final = 24
-"""Levels, or combinations of them, up to which the best weights are sought; of more, the best between both ends."""
-
+REACH: Final = float(ndtri(0.975))  # standard errors of the intervals that weights within a bound are best for
+_FAR: Final = 12.0  # bias in standard errors from which on only one side of an interval can miss
+_CERTAIN: Final = 7.0  # standard errors beyond which all is lost in rounding: there the bias is added as it is
+_MOST_LEVELS: Final = 24  # (combinations of) levels whose best weights are sought; of more, the best between both ends
 _ON_THE_LINE: Final = 33
 
 
@@ -134,11 +123,12 @@ class Linear:
     def lawful(self) -> FloatArray:
         """The mean of ψ² by the law at likely shares."""
         evidence, mix = self.evidence, self.evidence.possible_mix
-        return evidence.of_blocks(
-            lambda block: np.asarray(
-                (evidence.expected(block, self.states, mix) * by_target(self.psi[:, block]) ** 2).sum(axis=1)
-            )
-        )
+
+        def mean(block: slice) -> FloatArray:
+            chances = evidence.expected(block, self.states, mix)
+            return np.asarray((chances * by_target(self.psi[:, block]) ** 2).sum(axis=1))
+
+        return evidence.of_blocks(mean)
 
     @cached_property
     def by_person(self) -> tuple[FloatArray, FloatArray]:
@@ -195,10 +185,7 @@ def decode(
     alike: bool = True,
     weights: FloatArray | None = None,
 ) -> Linear:
-    """Return the estimates with the least error that the assumptions of the pooling allow, or with given weights.
-
-    By size, a `bound` says by how much shares of different levels can differ.
-    """
+    """Return the estimates with the least error that the pooling (by size: and the bound) allows, or given weights."""
     if weights is None:
         weights = best_weights(evidence, pool, bound=bound, alike=alike)
     found = _added_by_reports(evidence, pool, _scaled(evidence, weights), bound)
@@ -270,7 +257,7 @@ def _added_by_reports(evidence: Evidence, pool: Pool, scaled: FloatArray, bound:
     Where no law stands behind states they are other means of a number, which do not move with the last one.
     """
     shares, in_proportion = _pooled(evidence, scaled), evidence.patterns.law is not None
-    rest = _proportions(evidence.inside(shares)) if in_proportion else shares[:, :-1]
+    rest = proportions(evidence.inside(shares))[:, 1:] if in_proportion else shares[:, :-1]
     weights = scaled[:, -1].reshape(evidence.targets, -1, shares.shape[1])
 
     def tables(block: slice) -> FloatArray:
@@ -286,12 +273,6 @@ def _added_by_reports(evidence: Evidence, pool: Pool, scaled: FloatArray, bound:
     counted, base, slope = np.ascontiguousarray(np.moveaxis(found, 0, 2))
     plain = shares[:, -1]
     return Linear(evidence, pool, plain, plain, evidence.possible(shares), counted, base, slope, weights, bound)
-
-
-def _proportions(states: FloatArray) -> FloatArray:
-    """Return the shares of states but the first and the last among all but the last, targets × states."""
-    others = states[:, :-1]
-    return np.asarray((others / np.maximum(others.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))[:, 1:])
 
 
 def _corrected(found: Linear, known: Known) -> Linear:

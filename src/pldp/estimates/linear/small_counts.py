@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from pldp.estimates.linear.evidence import by_target
+from pldp.estimates.linear.evidence import by_target, proportions
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.intervals import Interval
 from pldp.mechanisms.arrays import FloatArray
@@ -38,9 +38,9 @@ from pldp.records import Record
 ENOUGH: Final = 20.0
 """Expected supporting reports (those of a Poisson number of the same skewness) from which intervals are normal."""
 
-_BEHIND: Final = 2.0
-"""Standard errors beyond the estimate at which they are counted: a share may be larger than it seems."""
-
+_BEHIND: Final = (
+    2.0  # standard errors beyond the estimate at which they are counted: a share may be larger than it seems
+)
 _STEEPEST: Final = 60.0  # largest |λψ|: e^60 people are more than there are
 _DOUBLINGS: Final = 30
 _SECANTS: Final = 30
@@ -85,7 +85,9 @@ class SmallCounts(Record):
         evidence, size = fitted.evidence, block.stop - block.start
         groups = len(evidence.chance) if evidence.visible else 1
         weights, whole = (by_target(each[:, block]) for each in (fitted.base, fitted.slope))
-        laws = [evidence.expected(block, each, evidence.possible_mix) for each in _without_and_with(fitted.states)]
+        without = np.pad(proportions(fitted.states), ((0, 0), (0, 1)))
+        true = np.broadcast_to(np.eye(without.shape[1])[-1], without.shape)
+        laws = [evidence.expected(block, states, evidence.possible_mix) for states in (without, true)]
         tables = (weights, whole, *laws, evidence.flat_shares(block))
         weights, whole, absent, present, shares = (each.reshape(size, groups, -1) for each in tables)
         absent, present = (law / np.maximum(law.sum(axis=2, keepdims=True), _TINY) for law in (absent, present))
@@ -240,13 +242,6 @@ def interval_around(estimates: FloatArray, error: FloatArray, reach: float, *, r
         found.low.flat[rare.places] = np.minimum(low, own)
         found.high.flat[rare.places] = np.maximum(high, own)
     return found
-
-
-def _without_and_with(states: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return shares of states of people who lack each target, in proportion, and of those of whom it is true."""
-    true = np.eye(states.shape[1])[-1]
-    others = states * (1 - true)
-    return others / np.maximum(others.sum(axis=1, keepdims=True), _TINY), np.broadcast_to(true, states.shape)
 
 
 def _padded(columns: list[FloatArray]) -> list[FloatArray]:
