@@ -66,15 +66,6 @@ def noncentrality(degrees: int, level: float = TEST_LEVEL, wanted: float = POWER
     return float(brentq(missing, 0.0, above, xtol=1e-6))
 
 
-def smallest_noticed(unit: float, degrees: int, tests: int = 1) -> float:
-    """Return the difference that one of so many tests notices; a `unit` of it adds so much to the noncentrality.
-
-    >>> round(smallest_noticed(1 / 0.02**2, 1), 4)        # 3.42 standard errors of 2 % each
-    0.0683
-    """
-    return math.sqrt(noncentrality(degrees, TEST_LEVEL / tests) / unit) if unit > 0 else math.inf
-
-
 def values_to_test(shares: FloatArray, errors: FloatArray) -> npt.NDArray[np.intp]:
     """Return the values that a test looks at: one less than all (shares sum to 1), `TESTED_VALUES` at most.
 
@@ -201,7 +192,7 @@ def homogeneity_of_targets(
     if not len(tested):
         return None
     _, square, second, third, _ = tested[tested[:, 0].argmin()].tolist()
-    return _referred(square, tested[:, 4].min(), degrees, (second, third), len(tested))
+    return _referred(square, float(tested[:, 4].min()), degrees, (second, third), len(tested))
 
 
 def homogeneity_of_vector(
@@ -213,14 +204,15 @@ def homogeneity_of_vector(
     """
     inverse = np.linalg.inv(covariance)
     units = np.einsum("am,ab,bm->m", moves, inverse, moves)
-    return _referred(float(theta @ inverse @ theta), units.min(), len(theta), cumulants)
+    return _referred(float(theta @ inverse @ theta), float(units.min()), len(theta), cumulants)
 
 
 def _referred(
     statistic: float, unit: float, degrees: int, cumulants: tuple[float, float] | None = None, tests: int = 1
 ) -> Homogeneity:
-    """Refer the worst of so many statistics to χ²; `unit` is what a difference of 1 adds to the noncentrality."""
-    return Homogeneity.of(statistic, degrees, tests, smallest_noticed(float(unit), degrees, tests), cumulants)
+    """Refer the worst of so many statistics to χ²; a difference of 1 adds a `unit` to the noncentrality of one."""
+    noticed = math.sqrt(noncentrality(degrees, TEST_LEVEL / tests) / unit) if unit > 0 else math.inf
+    return Homogeneity.of(statistic, degrees, tests, noticed, cumulants)
 
 
 def unseen_bias(precise: Linear, free: Linear) -> float:

@@ -49,7 +49,6 @@ _DARK: Final = 1e-9  # part of the largest eigenvalue below which a direction of
 REACH: Final = float(ndtri(0.975))  # standard errors of the intervals that weights within a bound are best for
 _FAR: Final = 12.0  # bias in standard errors from which on only one side of an interval can miss
 _CERTAIN: Final = 7.0  # standard errors beyond which all is lost in rounding: there the bias is added as it is
-_MOST_LEVELS: Final = 24  # (combinations of) levels whose best weights are sought; of more, the best between both ends
 _ON_THE_LINE: Final = 33
 
 
@@ -351,11 +350,10 @@ def bounded_weights(covariance: FloatArray, people: FloatArray, bound: float) ->
     toward = [part * (precise - people) for part in np.linspace(0, 1, _ON_THE_LINE)]
     tried = [np.maximum(np.concatenate([move, -move]), 0.0) for move in toward]
     best = min(tried, key=lambda moved: length(moved)[0])
-    if levels <= _MOST_LEVELS:
-        lost_as_gained = np.repeat([1.0, -1.0], levels)
-        balance = {"type": "eq", "fun": lambda moved: lost_as_gained @ moved, "jac": lambda _: lost_as_gained}
-        positive, options = [(0, None)] * (2 * levels), {"ftol": 1e-12, "maxiter": 300}
-        found = minimize(length, best, jac=True, bounds=positive, constraints=balance, method="SLSQP", options=options)
-        best = min(best, found.x, key=lambda moved: length(moved)[0])
+    lost_as_gained = np.repeat([1.0, -1.0], levels)
+    balance = {"type": "eq", "fun": lambda moved: lost_as_gained @ moved, "jac": lambda _: lost_as_gained}
+    positive, options = [(0, None)] * (2 * levels), {"ftol": 1e-12, "maxiter": 300}
+    found = minimize(length, best, jac=True, bounds=positive, constraints=balance, method="SLSQP", options=options)
+    best = min(best, found.x, key=lambda moved: length(moved)[0])
     parts = people + best[:levels] - best[levels:]
     return np.asarray(parts / parts.sum() / people)

@@ -189,9 +189,6 @@ class SmallCounts(Record):
         largest = np.where(slope < 0, bound, np.inf).min(axis=(1, 2))
         return np.maximum(least, -1.0), np.minimum(largest, 2.0)
 
-    def _psi(self, share: FloatArray) -> FloatArray:
-        return np.asarray(self.weights - share[:, None, None] * self.whole)
-
     def _generating(self, share: FloatArray, place: FloatArray) -> FloatArray:
         """Return log E e^{λψ} at λ = `place` and its three derivatives there, 4 × targets.
 
@@ -202,7 +199,7 @@ class SmallCounts(Record):
         if (self.sampled < 1).any():
             inside, left = np.clip(share, 0.0, 1.0), 1 - self.sampled
             laws += [(self.present, inside * left), (self.absent, (1 - inside) * left)]
-        psi = self._psi(share)
+        psi = self.weights - share[:, None, None] * self.whole
         grown, total = np.exp(place[:, None, None] * psi), np.zeros((4, len(share)))
         for law, weight in laws:
             weighed = law * grown
@@ -222,7 +219,7 @@ class SmallCounts(Record):
     def _rate(self, share: FloatArray) -> FloatArray:
         """Return Λ: Newton's method on the concave λT − log E e^{λψ}."""
         mean = self.counted - share * self.taken
-        largest = np.maximum(np.abs(self._psi(share)).max(axis=(1, 2)), _TINY)
+        largest = np.maximum(np.abs(self.weights - share[:, None, None] * self.whole).max(axis=(1, 2)), _TINY)
         place, steepest = np.zeros(len(share)), _STEEPEST / largest
         for _ in range(_NEWTON):
             _, first, second, _ = self._generating(share, place)
