@@ -13,6 +13,7 @@ from helpers.enumerated import chances, numbers_of
 from helpers.samples import counts_of, label_reports, law
 from pldp.estimates import expected_reports
 from pldp.estimates.linear.covariance import label_covariance
+from pldp.estimates.linear.homogeneity import least_difference, unseen_bias
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
@@ -168,3 +169,30 @@ def test_intervals_of_few_reports_cover(mechanism: str, levels: str) -> None:
     assert stats.binom.cdf(covered, times, 0.95) > FALSE_ALARM
     assert stats.binom.cdf(narrow, times, 0.95) <= FALSE_ALARM
     assert levels == "hidden" or marked > times / 2
+
+
+@pytest.mark.parametrize("levels", ["shown", "hidden"])
+def test_a_bound_on_differences_lies_between_no_assumption_and_that_of_precision(levels: str) -> None:
+    evidence = drawn("krr", levels, np.outer(MIX, SHARES), 4000, 1).evidence
+    none, some, far = (decode(evidence, "size", bound=bound) for bound in (0.0, 0.05, 10.0))
+    by_size, errors = decode(evidence, "size").estimates, np.sqrt(far.variance())
+    assert far.estimates == pytest.approx(by_size, abs=errors.min() / 1000)  # the length of intervals is flat there
+    assert (none.variance() <= some.variance() * (1 + 1e-9)).all()
+    assert (some.variance() <= far.variance() * (1 + 1e-9)).all()
+    assert none.bias == pytest.approx(0, abs=1e-12)
+    assert (some.bias > 0).all()
+    assert (some.bias < 0.05).all()
+
+
+@pytest.mark.parametrize("levels", ["shown", "hidden"])
+def test_the_least_difference_of_levels_is_sure_and_the_bias_that_stays_unseen_is_what_errors_allow(
+    levels: str,
+) -> None:
+    apart = np.outer(MIX, SHARES) + 0.15 * np.outer([1, -1], [1, -1, 0, 0])
+    largest = float(np.abs(np.subtract(*(apart / MIX[:, None]))).max())
+    alike, unlike = (drawn("krr", levels, joint, 20_000, 1).evidence for joint in (np.outer(MIX, SHARES), apart))
+    assert least_difference(alike) == 0
+    assert 0.2 < least_difference(unlike) < largest
+    free, precise = decode(alike, "size"), decode(alike)
+    assert unseen_bias(precise, free) < 5 * np.sqrt(free.variance().max())
+    assert unseen_bias(precise, precise) == 0
