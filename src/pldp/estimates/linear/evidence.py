@@ -62,17 +62,7 @@ class LabelChances:
 
 
 def label_chances(survey: Survey, names: Sequence[str]) -> LabelChances:
-    """Return how often reports that answer these questions show each combination of levels or of labels.
-
-    >>> survey = Survey.read({
-    ...     "pldp": 1, "title": "Work", "levels": {"strict": 0.5, "open": 2}, "hide_level": {"epsilon": 1},
-    ...     "questions": [{"name": "late", "values": ["yes", "no"]}, {"name": "far", "values": ["yes", "no"]}],
-    ... })
-    >>> label_chances(survey, ["late"]).matrix.round(2).tolist()
-    [[0.73, 0.27], [0.27, 0.73]]
-    >>> label_chances(survey, ["late", "far"]).matrix[:, 0].round(2).tolist()  # both strict: one label
-    [0.73, 0.0, 0.0, 0.27]
-    """
+    """Return how often reports that answer these questions show each combination of levels or of labels."""
     levels = [len(survey.question(name).levels) for name in names]
     every = tuple(product(*map(range, levels)))
     label = label_matrix(survey.level_channel, max(levels))

@@ -51,11 +51,7 @@ _DARK: Final = 1e-9  # part of the largest eigenvalue of a covariance below whic
 
 @lru_cache(maxsize=1024)  # every table and question of a survey asks for the same few
 def noncentrality(degrees: int, level: float = TEST_LEVEL, wanted: float = POWER) -> float:
-    """Return the noncentrality at which a χ² test of this false-alarm rate rejects with the wanted probability.
-
-    >>> [round(noncentrality(degrees), 2) for degrees in (1, 7, 255)]
-    [11.68, 19.79, 79.9]
-    """
+    """Return the noncentrality at which a χ² test of this false-alarm rate rejects with the wanted probability."""
     critical, above = float(chdtri(degrees, level)), 1.0
 
     def missing(tried: float) -> float:

@@ -67,8 +67,6 @@ class MixBounds(Record):
     def read(cls, given: Mix | None, levels: Sequence[str]) -> MixBounds:
         """Read shares or pairs of bounds by the names of levels; those without one are free.
 
-        >>> MixBounds.read({"strict": 0.4}, ["strict", "open"]).high
-        array([0.4, 0.6])
         >>> MixBounds.read({"strict": (0.3, 0.5)}, ["strict", "open"]).low
         array([0.3, 0.5])
         """
