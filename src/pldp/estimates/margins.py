@@ -34,8 +34,7 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.kinds import sides
 from pldp.estimates.kinds.cells import Cells, table_counts
-from pldp.estimates.kinds.choice import frequencies
-from pldp.estimates.kinds.shares import Shares, standard_errors
+from pldp.estimates.kinds.choice import Shares, frequencies, standard_errors
 from pldp.estimates.kinds.sides import LabelSide
 from pldp.estimates.linear.evidence import label_chances
 from pldp.estimates.linear.pooling import Linear

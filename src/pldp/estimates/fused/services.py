@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.linear.labels import LabelReports
-from pldp.estimates.linear.mix import LevelMix, MixBounds
+from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.results.facts import LevelShare, Note
 from pldp.mechanisms import Bits, CategoricalChannel, Channel, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
@@ -84,15 +84,15 @@ def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: Fl
 def label_reports(source: Source, counts: FloatArray) -> LabelReports:
     """Return the reports of a source of a choice of one label, given how often each of its cells came."""
     channels: tuple[Channel, ...] = (source.channel,)
-    shown, matrix = np.zeros(source.count, np.int64), np.eye(1)
+    shown, mix = np.zeros(source.count, np.int64), LevelMix.of(None, [round(counts.sum())])
     if source.hidden is not None:
         hidden, shown, _ = hidden_cells(source)
         channels = tuple(hidden.channels)
-        matrix = label_arrays(hidden.label).matrix()
+        mix = level_mix_of(hidden, shown, counts)
     outputs = np.arange(source.count) if source.listed is None else source.listed.outputs
     parts = tuple(_counted(channel, outputs, counts * (shown == label)) for label, channel in enumerate(channels))
     forms = tuple(map(label_arrays, channels))
-    return LabelReports(forms, parts, matrix, source.hidden is None, MixBounds.free(len(channels)))
+    return LabelReports(forms, parts, mix)
 
 
 def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) -> Counts:

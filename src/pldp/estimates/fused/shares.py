@@ -31,7 +31,7 @@ from pldp.estimates.fused.services import (
     level_shares,
     require_method,
 )
-from pldp.estimates.kinds.shares import LARGEST_COMPARED, FitFacts, GroupShares, Shares, standard_errors
+from pldp.estimates.kinds.choice import LARGEST_COMPARED, FitFacts, GroupShares, Shares, standard_errors
 from pldp.estimates.likelihood.tuples import LARGEST_JOINT, fit_tuples, joint_levels
 from pldp.estimates.linear.homogeneity import homogeneity_of_groups, shifts, stricter_half, values_to_test
 from pldp.estimates.linear.labels import LabelReports

@@ -33,12 +33,12 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
-from pldp.estimates.results.facts import TEST_LEVEL, Note
+from pldp.estimates.results.facts import TEST_LEVEL, GroupReports, LevelShare, Note
 from pldp.estimates.results.options import Mix
 from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
-from pldp.survey import Survey
+from pldp.survey import Question, Survey
 from pldp.tallies import Tally
 from pldp.words import unknown
 
@@ -305,7 +305,7 @@ class LevelMix(Record):
         if not together:
             return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
         if self.visible:
-            return (notes.same(what),)
+            return (notes.same(what), *((notes.ROUGH_WEIGHTS,) if what == "shares" else ()))
         return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
 
     @property
@@ -317,6 +317,21 @@ class LevelMix(Record):
     def contradicted(self) -> tuple[Note, ...]:
         """Say that labels contradict the mix that was given, where they do."""
         return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
+
+    def groups_of(self, question: Question, levels: Sequence[int], weights: FloatArray) -> tuple[GroupReports, ...]:
+        """Return the reports of these levels of a question with their weights, where reports show them."""
+        if not self.visible:
+            return ()
+        named, counts = name_levels(question), self.counts.tolist()
+        used = zip(levels, weights.tolist(), strict=True)
+        return tuple(GroupReports(*named[level], counts[level], weight) for level, weight in used)
+
+    def levels_of(self, question: Question, shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
+        """Return how many people are estimated to have chosen each level of a question, where it is hidden."""
+        if self.visible:
+            return ()
+        chosen = (self.shares if shares is None else shares).tolist()
+        return tuple(LevelShare(*own, share) for own, share in zip(name_levels(question), chosen, strict=True))
 
     @property
     def _given(self) -> tuple[str, ...]:
@@ -335,6 +350,12 @@ class LevelMix(Record):
         """Pr(level | label), label × level, at the nearest mix that can be true."""
         both = self.matrix * self.shares
         return np.asarray(both / both.sum(axis=1, keepdims=True))
+
+
+def name_levels(question: Question) -> list[tuple[str, str, float]]:
+    """Return the name, the mechanism and the ε of every level of a question."""
+    parts = zip(question.levels, question.channels, strict=True)
+    return [(level.name, own.mechanism, question.answer_epsilon(level.name)) for level, own in parts]
 
 
 def check_mix(survey: Survey, mix: Mix | None) -> None:
