@@ -25,8 +25,8 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.mix import LevelMix
-from pldp.estimates.results.facts import LevelShare, Note
-from pldp.mechanisms import Bits, CategoricalChannel, Channel, epsilon_text
+from pldp.estimates.results.facts import GroupReports, LevelShare, Note
+from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, BitCounts, Counts, Fused, HiddenLevels, OutputCounts, Source
@@ -81,18 +81,31 @@ def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: Fl
     return LevelMix.of(cast("CategoricalChannel", hidden.label), np.rint(shown).astype(int).tolist())
 
 
+class ShownLevels(NamedTuple):
+    """The levels of a source with their channels, the label that each cell shows, and the channel of labels, if any."""
+
+    names: tuple[str, ...]
+    channels: tuple[Channel, ...]
+    labels: npt.NDArray[np.int64]
+    label: CategoricalChannel | None
+
+
+def shown_levels(source: Source) -> ShownLevels:
+    """Return what the cells of a source show of levels; one that shows its level has that level only."""
+    if source.hidden is None:
+        return ShownLevels((source.name,), (source.channel,), np.zeros(source.count, np.int64), None)
+    hidden, labels, _ = hidden_cells(source)
+    return ShownLevels(hidden.names, hidden.channels, labels, cast("CategoricalChannel", hidden.label))
+
+
 def label_reports(source: Source, counts: FloatArray) -> LabelReports:
     """Return the reports of a source of a choice of one label, given how often each of its cells came."""
-    channels: tuple[Channel, ...] = (source.channel,)
-    shown, mix = np.zeros(source.count, np.int64), LevelMix.of(None, [round(counts.sum())])
-    if source.hidden is not None:
-        hidden, shown, _ = hidden_cells(source)
-        channels = tuple(hidden.channels)
-        mix = level_mix_of(hidden, shown, counts)
+    own = shown_levels(source)
     outputs = np.arange(source.count) if source.listed is None else source.listed.outputs
-    parts = tuple(_counted(channel, outputs, counts * (shown == label)) for label, channel in enumerate(channels))
-    forms = tuple(map(label_arrays, channels))
-    return LabelReports(forms, parts, mix)
+    cells = [counts * (own.labels == label) for label in range(len(own.channels))]
+    parts = tuple(_counted(channel, outputs, each) for channel, each in zip(own.channels, cells, strict=True))
+    mix = LevelMix.of(own.label, [round(each.sum()) for each in cells])
+    return LabelReports(tuple(map(label_arrays, own.channels)), parts, mix)
 
 
 def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) -> Counts:
@@ -106,17 +119,22 @@ def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) ->
     return OutputCounts(found)
 
 
-def level_shares(source: Source, counts: FloatArray, mix: FloatArray | None = None) -> tuple[LevelShare, ...]:
+def level_shares(source: Source, counts: FloatArray, shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
     """Return how many people are estimated to have chosen each level of a source, none where it shows them."""
-    if source.hidden is None:
-        return ()
-    hidden, labels, _ = hidden_cells(source)
-    shares = level_mix_of(hidden, labels, counts).unbiased if mix is None else mix
-    parts = zip(hidden.names, hidden.channels, shares.tolist(), strict=True)
-    return tuple(
-        LevelShare(f"{source.name}, {name}", channel.mechanism, channel.epsilon, share)
-        for name, channel, share in parts
-    )
+    own = shown_levels(source)
+    shown = np.bincount(own.labels, weights=counts, minlength=len(own.channels))
+    mix = LevelMix.of(own.label, np.rint(shown).astype(int).tolist())
+    parts = zip(own.names, own.channels, strict=True)
+    named = [(f"{source.name}, {name}", channel.mechanism, channel.epsilon) for name, channel in parts]
+    return mix.levels_of(named, mix.unbiased if shares is None else shares)
+
+
+def source_groups(fused: Fused, weights: Sequence[float]) -> list[GroupReports]:
+    """Return the reports of every source with their weights."""
+    return [
+        GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
+        for source, weight in zip(fused.sources, weights, strict=True)
+    ]
 
 
 def join_note(fused: Fused) -> Note:

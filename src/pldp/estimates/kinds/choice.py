@@ -18,7 +18,7 @@ from pldp.estimates.likelihood.hidden import HiddenReports
 from pldp.estimates.likelihood.labels import HiddenFit, joint_likelihood, maximum_likelihood
 from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress
 from pldp.estimates.linear.labels import LabelReports, scaled
-from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
+from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of, name_levels
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
@@ -264,8 +264,8 @@ class _Counted:
         together = pool == "precision" and len(fitted.evidence.levels) > 1
         free, rough = self._beside(target, together=together)
         assumed = self.mix.assumed("shares", together=together, tested=self.tested is not None)
-        levels = fitted.evidence.levels
-        shown = self.mix.groups_of(self.question, levels, fitted.level_weights)
+        named, levels = name_levels(self.question), fitted.evidence.levels
+        shown = self.mix.groups_of(named, levels, fitted.level_weights)
         alone = (decode(self.reports.only([level]).evidence) for level in levels[: len(shown)])
         return Shares(
             question=self.question.name,
@@ -280,7 +280,7 @@ class _Counted:
             method=f"unbiased, {'' if self.mix.visible else 'hidden levels '}pooled by {pool}",
             target=target,
             groups=tuple(map(GroupShares.alone, shown, alone)),
-            levels=self.mix.levels_of(self.question),
+            levels=self.mix.levels_of(named),
             homogeneity=self.tested,
             assumption_free=free,
             assumptions=notes.assume(target, *assumed),
@@ -318,7 +318,7 @@ class _Counted:
             fit=fit.facts,
             assumptions=(*beside.assumptions, notes.INTERIOR),
             notes=(*fit.notes, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
-            levels=self.mix.levels_of(self.question, fit.levels),
+            levels=self.mix.levels_of(name_levels(self.question), fit.levels),
         )
 
     def _fit_shown(self, gap: float, progress: FitProgress | None) -> _Fit:

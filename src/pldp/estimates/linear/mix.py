@@ -22,7 +22,7 @@ Reference: Donoho, "Statistical Estimation and Optimal Recovery" (1994), for aff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -55,6 +55,10 @@ UNSURE: Final = 0.25
 
 _LEAN: Final = 0.1
 """Largest |p − ½| of a pseudo-report: its log-likelihood is then quadratic to within 2 %."""
+
+
+LevelName = tuple[str, str, float]
+"""Name, mechanism and ε of a level."""
 
 
 class PseudoReports(NamedTuple):
@@ -318,20 +322,21 @@ class LevelMix(Record):
         """Say that labels contradict the mix that was given, where they do."""
         return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
 
-    def groups_of(self, question: Question, levels: Sequence[int], weights: FloatArray) -> tuple[GroupReports, ...]:
-        """Return the reports of these levels of a question with their weights, where reports show them."""
+    def groups_of(
+        self, levels: Sequence[LevelName], used: Sequence[int], weights: FloatArray
+    ) -> tuple[GroupReports, ...]:
+        """Return the reports of the levels that are used, with their weights, where reports show levels."""
         if not self.visible:
             return ()
-        named, counts = name_levels(question), self.counts.tolist()
-        used = zip(levels, weights.tolist(), strict=True)
-        return tuple(GroupReports(*named[level], counts[level], weight) for level, weight in used)
+        parts = zip(used, weights.tolist(), strict=True)
+        return tuple(GroupReports(*levels[place], int(self.counts[place]), weight) for place, weight in parts)
 
-    def levels_of(self, question: Question, shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
-        """Return how many people are estimated to have chosen each level of a question, where it is hidden."""
+    def levels_of(self, levels: Iterable[LevelName], shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
+        """Return how many people are estimated to have chosen each level, where levels are hidden."""
         if self.visible:
             return ()
         chosen = (self.shares if shares is None else shares).tolist()
-        return tuple(LevelShare(*own, share) for own, share in zip(name_levels(question), chosen, strict=True))
+        return tuple(LevelShare(*own, share) for own, share in zip(levels, chosen, strict=True))
 
     @property
     def _given(self) -> tuple[str, ...]:
@@ -352,8 +357,8 @@ class LevelMix(Record):
         return np.asarray(both / both.sum(axis=1, keepdims=True))
 
 
-def name_levels(question: Question) -> list[tuple[str, str, float]]:
-    """Return the name, the mechanism and the ε of every level of a question."""
+def name_levels(question: Question) -> list[LevelName]:
+    """Return every level of a question as results state it."""
     parts = zip(question.levels, question.channels, strict=True)
     return [(level.name, own.mechanism, question.answer_epsilon(level.name)) for level, own in parts]
 
