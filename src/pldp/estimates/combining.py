@@ -140,7 +140,9 @@ def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArra
     errors = np.array([_numbers(each, each.standard_error) for each in results])
     beside = [each if each.assumption_free is None else each.assumption_free for each in results]
     assumes = any(each.assumption_free is not None for each in results)
+    whole = 1.0 if total < 10 else 100.0
     about = {
+        notes.known_scaled("the groups", total / whole): abs(total / whole - 1) > 1e-9,
         notes.QUANTILES_LEFT_OUT: not first.has_normal_error.all(),
         notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in results),
     }
@@ -165,7 +167,6 @@ def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArra
         assumptions=(notes.SAMPLE_OF_GROUPS, *assumptions, *distinct, notes.KNOWN_EXACTLY),
         notes=(
             *notes.warnings_of(names, [each.notes for each in results]),
-            *notes.known_scaled("the groups", total),
             *(note for note, holds in about.items() if holds),
         ),
     )

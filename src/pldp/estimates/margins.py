@@ -55,12 +55,12 @@ ROUNDING: Final = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """A question whose shares in the population are known; `total` is what they summed to before they were scaled."""
+    """A question whose shares in the population are known; `scaled` is their sum before they were made to sum to 1."""
 
     question: str
     labels: tuple[str, ...]
     shares: FloatArray
-    total: float
+    scaled: float
 
     @classmethod
     def of(cls, survey: Survey, known: Known) -> Margin:
@@ -76,6 +76,16 @@ class Margin:
         shares = known_shares(given, asked.values, f"known: question {name!r}", "label")
         total = float(shares.sum())
         return cls(name, asked.values, shares / total, total)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Say that the shares were scaled, where they were."""
+        whole = 1.0 if self.scaled < 10 else 100.0
+        return (
+            ()
+            if abs(self.scaled / whole - 1) < 1e-9
+            else (notes.known_scaled(repr(self.question), self.scaled / whole),)
+        )
 
 
 def known_shares(given: Mapping[str, float], names: Sequence[str], what: str, noun: str) -> FloatArray:
@@ -181,7 +191,7 @@ def correct_shares(
         assumptions=(notes.like_those_who_did_not(margin.question), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
         notes=(
             *dict.fromkeys((*own.notes, *other.notes)),
-            *notes.known_scaled(repr(margin.question), margin.total),
+            *margin.notes,
             *((notes.margin_merged(margin.question, several),) if several else ()),
             notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
         ),

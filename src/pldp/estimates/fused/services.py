@@ -29,7 +29,7 @@ from pldp.estimates.results.facts import GroupReports, LevelShare, Note
 from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
-from pldp.tallies import ABSENT, BitCounts, Counts, Fused, HiddenLevels, OutputCounts, Source
+from pldp.tallies import ABSENT, BitCounts, Counts, Fused, OutputCounts, Source
 from pldp.words import listed
 
 
@@ -60,52 +60,17 @@ class Subsets(Record):
         return np.asarray(found.reshape(len(self.people), count))
 
 
-class HiddenCells(NamedTuple):
-    """The levels that a source hides, and the label and output of each of its cells."""
-
-    levels: HiddenLevels
-    labels: npt.NDArray[np.int64]
-    outputs: npt.NDArray[Any]
-
-
-def hidden_cells(source: Source) -> HiddenCells:
-    """Return what the cells of a source that hides levels show."""
-    if source.hidden is None or source.listed is None or source.listed.labels is None:
-        raise EstimateError(f"source {source.name!r} does not hide its levels")
-    return HiddenCells(source.hidden, source.listed.labels, source.listed.outputs)
-
-
-def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: FloatArray) -> LevelMix:
-    """Return the labels of a source, given the label of each listed cell and how often it came."""
-    shown = np.bincount(labels, weights=counts, minlength=len(hidden.channels))
-    return LevelMix.of(cast("CategoricalChannel", hidden.label), np.rint(shown).astype(int).tolist())
-
-
-class ShownLevels(NamedTuple):
-    """The levels of a source with their channels, the label that each cell shows, and the channel of labels, if any."""
-
-    names: tuple[str, ...]
-    channels: tuple[Channel, ...]
-    labels: npt.NDArray[np.int64]
-    label: CategoricalChannel | None
-
-
-def shown_levels(source: Source) -> ShownLevels:
-    """Return what the cells of a source show of levels; one that shows its level has that level only."""
-    if source.hidden is None:
-        return ShownLevels((source.name,), (source.channel,), np.zeros(source.count, np.int64), None)
-    hidden, labels, _ = hidden_cells(source)
-    return ShownLevels(hidden.names, hidden.channels, labels, cast("CategoricalChannel", hidden.label))
+def source_mix(source: Source, counts: FloatArray) -> LevelMix:
+    """Return what the reports of a source show of levels, given how often each of its cells came."""
+    shown = np.bincount(source.labels, weights=counts, minlength=len(source.channels))
+    return LevelMix.of(cast("CategoricalChannel | None", source.label_channel), np.rint(shown).astype(int).tolist())
 
 
 def label_reports(source: Source, counts: FloatArray) -> LabelReports:
     """Return the reports of a source of a choice of one label, given how often each of its cells came."""
-    own = shown_levels(source)
-    outputs = np.arange(source.count) if source.listed is None else source.listed.outputs
-    cells = [counts * (own.labels == label) for label in range(len(own.channels))]
-    parts = tuple(_counted(channel, outputs, each) for channel, each in zip(own.channels, cells, strict=True))
-    mix = LevelMix.of(own.label, [round(each.sum()) for each in cells])
-    return LabelReports(tuple(map(label_arrays, own.channels)), parts, mix)
+    channels, outputs = source.channels, source.outputs
+    parts = [_counted(own, outputs, counts * (source.labels == label)) for label, own in enumerate(channels)]
+    return LabelReports(tuple(map(label_arrays, channels)), tuple(parts), source_mix(source, counts))
 
 
 def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) -> Counts:
@@ -121,11 +86,8 @@ def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) ->
 
 def level_shares(source: Source, counts: FloatArray, shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
     """Return how many people are estimated to have chosen each level of a source, none where it shows them."""
-    own = shown_levels(source)
-    shown = np.bincount(own.labels, weights=counts, minlength=len(own.channels))
-    mix = LevelMix.of(own.label, np.rint(shown).astype(int).tolist())
-    parts = zip(own.names, own.channels, strict=True)
-    named = [(f"{source.name}, {name}", channel.mechanism, channel.epsilon) for name, channel in parts]
+    mix, levels = source_mix(source, counts), zip(source.level_names, source.channels, strict=True)
+    named = [(f"{source.name}, {name}", channel.mechanism, channel.epsilon) for name, channel in levels]
     return mix.levels_of(named, mix.unbiased if shares is None else shares)
 
 

@@ -190,13 +190,11 @@ def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
     return Note("margin-merged", text)
 
 
-def known_scaled(of: str, total: float) -> tuple[Note, ...]:
-    """Say that known shares did not sum to 1, or to 100 as percentages, where they did not."""
-    percent = total if total >= 10 else 100 * total
-    if abs(percent / 100 - 1) < 1e-9:
-        return ()
-    text = f"the known shares of {of} sum to {percent:.2f} %: they were scaled to 100 %"
-    return (Note("known-scaled", text, "info"),)
+def known_scaled(of: str, total: float) -> Note:
+    """Say that known shares did not sum to 1."""
+    return Note(
+        "known-scaled", f"the known shares of {of} sum to {100 * total:.2f} %: they were scaled to 100 %", "info"
+    )
 
 
 def not_corrected(question: str, margin: str) -> Note:
