@@ -21,14 +21,7 @@ from typing import Final
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.fused.services import (
-    Subsets,
-    join_note,
-    label_reports,
-    level_shares,
-    require_method,
-    source_groups,
-)
+from pldp.estimates.fused.services import Subsets, join_note, label_reports, level_shares, require_method, source_groups
 from pldp.estimates.kinds.choice import (
     LARGEST_COMPARED,
     FitFacts,
@@ -57,7 +50,6 @@ _NO_NOISE: Final = 1e-9
 
 _OWN_ERRORS: Final = 100
 """Reports of a subset from which on their own spread is believed."""
-
 
 _Moment = Callable[[Linear, LabelReports], FloatArray]
 """The variance, or covariance, of shares that were decoded from reports of a source."""
@@ -101,12 +93,10 @@ class _Pooled:
 
     @cached_property
     def of_sources(self) -> list[Linear]:
-        """All reports of each source."""
         return [self._decoded(reports) for reports in self.everybody]
 
     @cached_property
     def of_parts(self) -> dict[tuple[int, int], Linear]:
-        """The reports of each subset and source."""
         return {place: self._decoded(reports) for place, reports in self.parts.items()}
 
     @cached_property
@@ -151,42 +141,34 @@ class _Pooled:
         """The weighted mean over subsets."""
         return np.asarray(self.weights @ self.subset_shares)
 
-    def _total(self, of_report: _Moment, drawn: Callable[[FloatArray], FloatArray], target: Target) -> FloatArray:
-        """Add up over subsets, given what reports add, and what drawing a person adds at shares f.
+    def _noise(self, subset: int, moment: _Moment, drawn: FloatArray) -> FloatArray:
+        """Return Σ_s w_ps² (C_ps − M), the errors being those of all people where a subset has few."""
+        total = np.zeros_like(drawn)
+        for place in np.flatnonzero(self.subsets.given[subset]).tolist():
+            own = self.of_parts[subset, place]
+            believed = own if own.reports >= _OWN_ERRORS else self.of_sources[place]
+            noise = moment(believed, self.everybody[place]) * believed.reports - drawn
+            total += self.within[subset, place] ** 2 * noise
+        return total
+
+    def _total(self, moment: _Moment, drawn: Callable[[FloatArray], FloatArray], target: Target) -> FloatArray:
+        """Add up over subsets; `drawn` is M at shares f, which respondents do not have.
 
         By size, levels and services may have shares of their own: the spread between subsets is part of drawing people.
         """
-        people = self.subsets.people
+        weights, people = self.weights, self.subsets.people
         given = people / self.fused.people if target == "respondents" else 0.0
-        total = drawn(norm_sub(self.shares)) * float((self.weights * (self.weights - given) / people).sum())
-        for subset, place in self.parts:
-            own = self._believed(subset, place)
-            noise = of_report(own, self.everybody[place]) * own.reports - drawn(own.states[:, -1])
-            total += (self.weights[subset] * self.within[subset, place]) ** 2 / people[subset] * noise
+        total = drawn(norm_sub(self.shares)) * float((weights * (weights - given) / people).sum())
+        for subset, part in enumerate((weights**2 / people).tolist()):
+            total += part * self._noise(subset, moment, drawn(self.likely))
         return total
 
-    def _believed(self, subset: int, place: int) -> Linear:
-        """Return the reports whose errors count: those of a subset, or of all people where a subset has few."""
-        own = self.of_parts[subset, place]
-        return own if own.reports >= _OWN_ERRORS else self.of_sources[place]
-
     def variance(self, target: Target) -> FloatArray:
-        """Return the variance of each share."""
         found = self._total(lambda own, _: own.variance(), lambda f: f * (1 - f), target)
         return np.asarray(np.maximum(found, 0.0))
 
     def covariance(self, target: Target) -> FloatArray:
-        """Return the covariance matrix of the shares."""
-        return self._total(lambda own, reports: reports.covariance(own), spread, target)
-
-    def _subset_covariance(self, subset: int) -> FloatArray:
-        """Return the covariance of one person's combined reports in a subset."""
-        total = spread(self.likely)
-        for place in np.flatnonzero(self.subsets.given[subset]).tolist():
-            own = self._believed(subset, place)
-            covariance = self.everybody[place].covariance(own) * own.reports
-            total = total + self.within[subset, place] ** 2 * (covariance - spread(self.likely))
-        return total
+        return self._total(_covariance, spread, target)
 
     @property
     def manipulation(self) -> float:
@@ -206,7 +188,9 @@ class _Pooled:
         if len(tested) < 2:
             return None
         chosen = values_to_test(self.shares, np.sqrt(self.variance("population")))
-        covariances = [self._subset_covariance(subset)[np.ix_(chosen, chosen)] / people[subset] for subset in tested]
+        drawn = spread(self.likely)
+        each = [(self._noise(subset, _covariance, drawn) + drawn) / people[subset] for subset in tested]
+        covariances = [covariance[np.ix_(chosen, chosen)] for covariance in each]
         stricter = stricter_half(self.left[tested].tolist(), people[tested].astype(float))
         possible = add_reports(self.shares, self.fused.people)
         means = [self.subset_shares[subset][chosen] for subset in tested]
@@ -214,13 +198,15 @@ class _Pooled:
 
     def levels(self, mixes: Mapping[int, FloatArray] | None = None) -> tuple[LevelShare, ...]:
         """Return how many people are estimated to have chosen each hidden level of each source."""
-        return tuple(
-            level
-            for place, source in enumerate(self.fused.sources)
-            for level in level_shares(
-                source, self.subsets.counts(self.fused, place).sum(axis=0), (mixes or {}).get(place)
-            )
-        )
+        found: list[LevelShare] = []
+        for place, source in enumerate(self.fused.sources):
+            counts = self.subsets.counts(self.fused, place).sum(axis=0)
+            found += level_shares(source, counts, (mixes or {}).get(place))
+        return tuple(found)
+
+
+def _covariance(own: Linear, reports: LabelReports) -> FloatArray:
+    return reports.covariance(own)
 
 
 def fused_shares(fused: Fused, options: Options) -> FusedShares:

@@ -216,7 +216,7 @@ def frequencies(  # noqa: PLR0913 - one per option
     check_pooling(pool, target)
     one_of("method", method or "unbiased", SHARE_METHODS)
     counted = _Counted.of(tally, question, mix)
-    if pool == "size" and mix is not None:
+    if pool == "size" and not counted.mix.bounds.nothing:
         raise EstimateError(
             "mix applies where levels are pooled by precision; by size nothing is assumed about their mix"
         )
@@ -277,7 +277,7 @@ class _Counted:
             covariance_matrix=self._covariance(fitted, target),
             reports=self.mix.reports,
             manipulation=fitted.manipulation,
-            method=f"unbiased, {'' if self.mix.visible else 'hidden levels '}pooled by {pool}",
+            method=f"unbiased, {self.mix.words}pooled by {pool}",
             target=target,
             groups=tuple(map(GroupShares.alone, shown, alone)),
             levels=self.mix.levels_of(named),
@@ -399,7 +399,7 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     if options.known is not None:
         from pldp.estimates.margins import correct_shares  # noqa: PLC0415 - it needs this package
 
-        if options.mix is not None:
+        if not mix_of(tally, question.name, options.mix).bounds.nothing:
             raise EstimateError("mix and known do not go together: corrected shares assume nothing about the mix")
         return correct_shares(
             tally,

@@ -301,6 +301,11 @@ class LevelMix(Record):
         """Whether labels barely tell how many people chose each level, so that the scale of all estimates is unsure."""
         return bool(np.diag(self.covariance).max() > UNSURE**2)
 
+    @property
+    def words(self) -> str:
+        """What the method of a result says of levels, before how they are pooled."""
+        return "" if self.visible else "hidden levels "
+
     def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
         """Return what a result assumes about the choice of levels, if people of all levels are taken `together`.
 
