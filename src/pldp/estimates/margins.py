@@ -182,7 +182,7 @@ def correct_shares(
         shares=table.shares @ factors,
         standard_error=standard_errors(covariance),
         covariance_matrix=covariance,
-        reports=table.reports,
+        reports=int(table.linear.reports),
         manipulation=table.manipulation(factors),
         method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.question!r}",
         target=target,
@@ -232,12 +232,14 @@ def _cells(tally: Tally, chances: LabelChances, sides: Sequence[Side]) -> Cells:
 class _Table:
     """The two-way table of those who answered, values × groups, and what makes it of marks.
 
-    `counted` are b of `pldp.estimates.linear.pooling`: levels × states of the value × states of the group. `first` and
-    `second` are what marks count for every state of a value (or group): levels × values × states × marks and the whole.
+    `undo` is Λ⁻¹, and `counted` are b of `pldp.estimates.linear.pooling`: levels × states of the value × states of the
+    group. `first` and `second` are what marks count for every state of a value (or group): levels × values × states ×
+    marks and the whole.
     """
 
     cells: Cells
     linear: Linear
+    undo: FloatArray
     counted: FloatArray
     first: FloatArray
     second: FloatArray
@@ -260,14 +262,9 @@ class _Table:
         counted = counted.reshape(len(counted), first.shape[2], -1)
         none = np.zeros((first.shape[3], second.shape[3]))
         marked = np.array([cells.marked.get(shown, none) for shown in cells.chances.combinations]) / evidence.reports
-        undone = np.tensordot(evidence.undo[evidence.levels], marked, 1)
-        shares = np.einsum("txy,taxp,tpq,tmyq->am", counted, first, undone, second)
-        return cls(cells, linear, counted, first, second, shares)
-
-    @property
-    def reports(self) -> int:
-        """Number of reports that answer both."""
-        return int(self.linear.reports)
+        undo = evidence.undo[evidence.levels]
+        shares = np.einsum("txy,taxp,tpq,tmyq->am", counted, first, np.tensordot(undo, marked, 1), second)
+        return cls(cells, linear, undo, counted, first, second, shares)
 
     @property
     def margin(self) -> FloatArray:
@@ -276,37 +273,40 @@ class _Table:
 
     @cached_property
     def margin_covariance(self) -> FloatArray:
-        """The covariance of π̂(m)."""
         size, groups = self.shares.shape
-        return self.covariance(self.influence(np.ones((groups, size)), np.eye(groups)))
+        return self._covariance(self._influence(np.ones((groups, size)), np.eye(groups)))
 
     def corrected_covariance(self, factors: FloatArray, ratios: FloatArray) -> FloatArray:
         """Return the covariance of the corrected shares, to first order: that of ψ for these c_m and r_am."""
         size = len(ratios)
-        own = self.influence(np.eye(size), np.tile(factors, (size, 1)))
-        return self.covariance(own - self.influence(np.ones((size, size)), factors * ratios))
+        own = self._influence(np.eye(size), np.tile(factors, (size, 1)))
+        return self._covariance(own - self._influence(np.ones((size, size)), factors * ratios))
 
-    def influence(self, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    def _influence(self, rows: FloatArray, columns: FloatArray) -> FloatArray:
         """Return what marks add to the error of Σ_am u_a v_m π̂(a, m), for rows u and v: shown × rows × marks × marks.
 
         With U = Λ⁻¹ a report that shows s adds Σ_τ U_τs Σ_xy b_τxy (Z_x W_y − f_xy), its marks counting Z and W.
         """
-        evidence = self.linear.evidence
         one, two = np.einsum("ra,taxp->trxp", rows, self.first), np.einsum("rm,tmyq->tryq", columns, self.second)
         by_level = np.einsum("txy,trxp,tryq->trpq", self.counted, one, two)
         values, groups = (side.states(np.vstack([np.eye(side.size), np.ones(side.size)])) for side in self.cells.sides)
         likely = np.einsum("ra,axi,ij,myj,rm->rxy", rows, values, self.shares, groups, columns)
         by_level[:, :, -1, -1] -= np.einsum("txy,rxy->tr", self.counted, likely)
-        return np.asarray(np.einsum("ts,trpq->srpq", evidence.undo[evidence.levels], by_level))
+        return np.asarray(np.einsum("ts,trpq->srpq", self.undo, by_level))
 
-    def covariance(self, influence: FloatArray) -> FloatArray:
+    def _covariance(self, influence: FloatArray) -> FloatArray:
         """Return the covariance of means over the reports of what marks add (shown × numbers × marks × marks).
 
-        Given the true values x and y, and levels, marks of both questions are independent of each other.
+        Given the true values x and y, and levels, marks of both questions are independent of each other. By precision
+        people of all levels have the same table.
         """
         evidence, combinations = self.linear.evidence, self.cells.chances.combinations
+        if self.linear.pool == "precision":
+            tables = np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()))
+        else:
+            tables = norm_sub(evidence.joint[:, :, -1].T.ravel())
         total, means = 0.0, 0.0
-        for level, joint in zip(evidence.levels, self._joint, strict=True):
+        for level, joint in zip(evidence.levels, tables.reshape(-1, *self.shares.shape), strict=True):
             one, two = (
                 cast("LabelSide", side).marks(place)
                 for side, place in zip(self.cells.sides, combinations[level], strict=True)
@@ -320,15 +320,6 @@ class _Table:
                     means = means + chance * np.einsum("rpq,p,q->r", own, products[-1], others[-1])
         return np.asarray(total - np.outer(means, means)) / evidence.reports
 
-    @cached_property
-    def _joint(self) -> FloatArray:
-        """How many people have each level, value and group: the same table at all levels if pooled by precision."""
-        evidence = self.linear.evidence
-        if self.linear.pool == "precision":
-            return np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()).reshape(self.shares.shape))
-        own = evidence.joint[:, :, -1].T
-        return norm_sub(own.ravel()).reshape(len(own), *self.shares.shape)
-
     def manipulation(self, factors: FloatArray) -> float:
         """Return how many people one forged report counts as at most: both answers are forged, in a rare group."""
         values, groups = (np.arange(size) for size in self.shares.shape)
@@ -336,8 +327,7 @@ class _Table:
             (each[:, own, :, own] + each[:, own, :, -1]).swapaxes(0, 1)
             for each, own in ((self.first, values), (self.second, groups))
         )
-        evidence = self.linear.evidence
-        people = np.einsum("ts,txy,tax,tmy->sam", evidence.undo[evidence.levels], self.counted, one, two)
+        people = np.einsum("ts,txy,tax,tmy->sam", self.undo, self.counted, one, two)
         return float(np.abs(people * factors).max())
 
 
@@ -384,12 +374,12 @@ def _merge(table: _Table, margin: Margin) -> list[list[int]]:
 
 
 def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
-    error = float(standard_errors(table.margin_covariance).max())
+    reports, error = int(table.linear.reports), float(standard_errors(table.margin_covariance).max())
     raise EstimateError(
-        f"{table.reports:,} {'report says' if table.reports == 1 else 'reports say'} too little about "
-        f"{margin.question!r} to correct by it: standard errors of its "
-        f"shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of them above 0 in at least two groups; "
-        "collect more reports, allow a larger epsilon or leave the shares as they are"
+        f"{reports:,} {'report says' if reports == 1 else 'reports say'} too little about {margin.question!r} to "
+        f"correct by it: standard errors of its shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of "
+        "them above 0 in at least two groups; collect more reports, allow a larger epsilon or leave the shares as they "
+        "are"
     )
 
 
