@@ -168,13 +168,15 @@ def correct_shares(
     alone = Options(pool=pool if chances.visible else "precision")
     cells = _cells(tally, chances, [side(tally, each, alone, None) for each in asked])
     table = _Table.of(cells, [bool(each.stages) for each in asked], pool)
-    merged = _merge(table, margin)
-    factors, ratios = _factors(table, margin, merged)
+    member = _merge(table, margin)
+    found = table.margin @ member
+    factors, ratios = member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T
     together = pool == "precision" and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
     covariance = table.corrected_covariance(factors, ratios)
     own, other = (each.margin for each in cells.sides)
-    several = [[margin.labels[place] for place in places] for places in merged if len(places) > 1]
+    merged = sorted(np.flatnonzero(group).tolist() for group in member.T if group.sum() > 1)
+    named = [[margin.labels[place] for place in places] for places in merged]
     return Shares(
         question=question,
         text=asked[0].text,
@@ -192,7 +194,7 @@ def correct_shares(
         notes=(
             *dict.fromkeys((*own.notes, *other.notes)),
             *margin.notes,
-            *((notes.margin_merged(margin.question, several),) if several else ()),
+            *((notes.margin_merged(margin.question, named),) if named else ()),
             notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
         ),
     )
@@ -346,31 +348,25 @@ def _decoder(form: LabelArrays, shares: FloatArray, *, plain: bool) -> FloatArra
     return np.asarray(weights + np.outer(parts / parts.sum(), whole - weights.sum(axis=0)))
 
 
-def _merge(table: _Table, margin: Margin) -> list[list[int]]:
-    """Return groups of labels whose shares can be divided by.
+def _merge(table: _Table, margin: Margin) -> FloatArray:
+    """Return groups of labels whose shares can be divided by, labels × groups.
 
     The least certain group joins the one whose people answered about as readily, π̂(m)/known(m), until all are certain:
     groups that answer alike need no correction among themselves.
     """
-    merged = [[place] for place in range(len(margin.labels))]
-
-    def certainty(places: list[int]) -> float:
-        variance = float(table.margin_covariance[np.ix_(places, places)].sum())
-        return float(table.margin[places].sum()) / math.sqrt(max(variance, 1e-300))
-
-    def readiness(places: list[int]) -> float:
-        return float(table.margin[places].sum() / margin.shares[places].sum())
-
+    member = np.eye(len(margin.labels))
     while True:
-        merged.sort(key=certainty)
-        least, *others = merged
-        if certainty(least) >= FAR_FROM_ZERO:
-            return sorted(merged)
-        if len(others) == 1:
+        shares, variance = table.margin @ member, np.diag(member.T @ table.margin_covariance @ member)
+        certainty = shares / np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
+        least = int(certainty.argmin())
+        if certainty[least] >= FAR_FROM_ZERO:
+            return member
+        if len(shares) == 2:
             _refuse_margin(margin, table)
-        like = min(others, key=lambda places: abs(readiness(places) - readiness(least)))
-        others.remove(like)
-        merged = [*others, sorted(least + like)]
+        ready = shares / (margin.shares @ member)
+        apart = np.where(np.arange(len(shares)) == least, np.inf, np.abs(ready - ready[least]))
+        member[:, apart.argmin()] += member[:, least]
+        member = np.delete(member, least, axis=1)
 
 
 def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
@@ -381,12 +377,3 @@ def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
         "them above 0 in at least two groups; collect more reports, allow a larger epsilon or leave the shares as they "
         "are"
     )
-
-
-def _factors(table: _Table, margin: Margin, merged: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
-    """Return the factor c_m of every label and the ratios r_am, alike for labels that were merged."""
-    member = np.zeros((len(margin.labels), len(merged)))
-    for group, places in enumerate(merged):
-        member[list(places), group] = 1
-    found = table.margin @ member
-    return member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T
