@@ -396,26 +396,20 @@ class _Fit:
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values, corrected to a known margin if there is one."""
+    name, pool, target = question.name, options.pool, options.target
     if options.known is not None:
         from pldp.estimates.margins import correct_shares  # noqa: PLC0415 - it needs this package
 
-        if not mix_of(tally, question.name, options.mix).bounds.nothing:
+        if not mix_of(tally, name, options.mix).bounds.nothing:
             raise EstimateError("mix and known do not go together: corrected shares assume nothing about the mix")
-        return correct_shares(
-            tally,
-            question.name,
-            options.known,
-            method=options.method,
-            pool=options.pool,
-            target=options.target,
-        )
+        return correct_shares(tally, name, options.known, method=options.method, pool=pool, target=target)
     progress = options.progress
     return frequencies(
         tally,
-        question.name,
+        name,
         method=cast("ShareMethod | None", options.method),
-        pool=options.pool,
-        target=options.target,
+        pool=pool,
+        target=target,
         mix=options.mix,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )

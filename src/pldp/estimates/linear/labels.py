@@ -35,6 +35,7 @@ from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import add_reports, norm_sub
 from pldp.estimates.results.facts import Homogeneity
 from pldp.mechanisms.arrays import ByteArray, FloatArray, LabelArrays
+from pldp.records import Record
 from pldp.tallies import Counts
 
 CLASSES: Final = (8, 6, 4, 2)
@@ -68,8 +69,8 @@ class Rows(NamedTuple):
     classes: Places
 
 
-@dataclass(frozen=True, eq=False)
-class LabelReports:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelReports(Record):
     """The reports of one question: array forms of all levels, and counts by what reports show of levels.
 
     Where `summed` is false, as for answers whose noise devices keep, it is not used that shares sum to 1: the hash
@@ -365,11 +366,9 @@ def expected_reports(
     """
     (patterns, sums), states = _patterns_of(tuple(forms)), label_states(forms, shares)
     known = sums if summed else ()
-    nothing = np.zeros((len(chance), len(shares), patterns.weights.shape[3]))
     # Counts that say something of every level, to be replaced by those that are expected.
-    empty = Evidence(
-        nothing + (chance @ mix)[:, None, None], patterns, chance, visible, likely_states=states, known=known
-    )
+    alike = np.tile((chance @ mix)[:, None, None], (1, len(shares), patterns.weights.shape[3]))
+    empty = Evidence(alike, patterns, chance, visible, likely_states=states, known=known)
     chances = empty.expected(slice(0, len(shares)), states, mix[empty.levels])
     counts = np.swapaxes(chances.reshape(len(shares), len(chance), -1), 0, 1)
     return decode(replace(empty, counts=_MANY * counts))
