@@ -1,6 +1,5 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -319,10 +318,10 @@ def with_curve(
     )
 
 
-def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
+def side(tally: Tally, question: Number, options: Options) -> Side:
     """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
     fitted, reports = _curve(tally, question, options)
-    ranges = Ranges.of(question.name, fitted, edges)
+    ranges = Ranges.of(question.name, fitted, (options.ranges or {}).get(question.name))
     margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), fitted.people)
     return RangeSide.of(margin, [arrays(channel) for channel in question.channels], ranges, reports)
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.cells import Cells
-from pldp.estimates.kinds.sides import Margin, Side, certain
+from pldp.estimates.kinds.sides import Margin, Side
 from pldp.estimates.likelihood.density import Density
 from pldp.estimates.likelihood.misfit import Reported
 from pldp.estimates.likelihood.profile import Profile, ShareProfile
@@ -36,7 +36,6 @@ from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.facts import Homogeneity
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, output_groups
-from pldp.records import Record
 from pldp.tallies import Fused
 
 PARTS: Final = 4
@@ -115,26 +114,6 @@ class Ranges:
         return np.array([np.interp(places, np.linspace(0, 1, knots), unit) for unit in np.eye(knots)])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RangeReach(Record):
-    """Where the share of every range can be, whatever the distribution of the number is.
-
-    The fitted distribution is smooth: an atom beside an edge it spreads over both ranges, by more than its errors say.
-    """
-
-    ranges: tuple[ShareProfile, ...]
-
-    @classmethod
-    def of(cls, profile: Profile, edges: Sequence[float]) -> RangeReach:
-        """Take the ranges between these edges."""
-        return cls(tuple(profile.between(low, high) for low, high in pairwise(edges)))
-
-    def ends(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest share of every range."""
-        low, high = np.array([own.interval(confidence) for own in self.ranges]).T
-        return low, high
-
-
 @dataclass(frozen=True, eq=False)
 class RangeLevel:
     """The ranges of a number at one level: a report shows the group of its output."""
@@ -156,10 +135,9 @@ class RangeLevel:
         ranges, hats = self.ranges, self.ranges.hats(self.knots)
         seen = self.chances @ (ranges.shares * hats).T
         spread = np.maximum(self.chances @ ranges.shares, 1e-300)
-        values, vectors = np.linalg.eigh(seen.T @ (seen / spread[:, None]))
-        known = values > _DARK * values[-1]
-        inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
-        return np.asarray((ranges.member * ranges.shares) @ hats.T @ inverse @ (seen / spread[:, None]).T)
+        scaled = (seen / spread[:, None]).T
+        inverse = np.linalg.pinv(scaled @ seen, rcond=_DARK, hermitian=True)
+        return np.asarray((ranges.member * ranges.shares) @ hats.T @ inverse @ scaled)
 
     @cached_property
     def likely(self) -> FloatArray:
@@ -232,17 +210,23 @@ class RangeSide(Side):
     @cached_property
     def outputs(self) -> int:
         """Groups of outputs of the level that has most."""
-        return max(int(level.weights.shape[1]) for level in self.levels)
+        return max(len(level.chances) for level in self.levels)
+
+    def _padded(self, table: FloatArray) -> FloatArray:
+        """Add outputs that a level does not have."""
+        return np.pad(table, ((0, 0), (0, self.outputs - table.shape[1])))
 
     @cached_property
     def patterns(self) -> Patterns:
         """A report shows an output, which is as likely inside and outside of each range as the fitted curve says."""
-        laws, sums = [_padded(level.likely, self.outputs) for level in self.levels], self.ranges.sums
+        sums = self.ranges.sums
         others = np.maximum(sums - np.diag(sums), np.finfo(np.float64).tiny)  # ranges but one, for each
         np.fill_diagonal(others, 0.0 if len(sums) > 1 else 1.0)
         others /= others.sum(axis=1, keepdims=True)
+        laws = [self._padded(level.likely) for level in self.levels]
+        weights = np.array([self._padded(level.weights) for level in self.levels])
         law = np.array([np.stack([others @ own, own], axis=1) for own in laws])
-        return certain(law, np.array([_padded(level.weights, self.outputs) for level in self.levels]))
+        return Patterns.weighted(law, np.stack([1 - weights, weights], axis=1))
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         """Return how many reports show each output, for every range alike."""
@@ -259,18 +243,7 @@ class RangeSide(Side):
     def given(self, level: int) -> FloatArray:
         """Return the mean products over the outputs of each range."""
         functionals = self.functionals.reshape(-1, self.outputs)
-        return np.array(
-            [(functionals * law) @ functionals.T for law in _padded(self.levels[level].likely, self.outputs)]
-        )
-
-    def for_worth(self, worth: Sequence[float]) -> RangeSide:
-        """Take as many knots as so many noiseless reports of each level are worth."""
-        forms = [level.form for level in self.levels]
-        return replace(self, levels=range_levels(forms, self.ranges, worth))
-
-    def finer(self) -> RangeSide:
-        """Return the same with about twice as many knots."""
-        return replace(self, levels=[replace(level, knots=2 * level.knots - 1) for level in self.levels])
+        return np.array([(functionals * law) @ functionals.T for law in self._padded(self.levels[level].likely)])
 
     def assumptions(self) -> tuple[str, ...]:
         """Return how far apart knots are, and what a jump between them does."""
@@ -281,9 +254,29 @@ class RangeSide(Side):
             f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by {worst:.2g} points",
         )
 
-    def reach(self, *, apart: bool) -> RangeReach:
-        """Return where its shares can be whatever the distribution is."""
-        return RangeReach.of(Profile(self.reports, apart=apart), self.ranges.edges.tolist())
+    def reach(self, *, apart: bool) -> tuple[ShareProfile, ...]:
+        """Return where the share of every range can be, whatever the distribution is.
+
+        The fitted one is smooth: an atom beside an edge it spreads over both ranges, by more than its errors say.
+        """
+        profile = Profile(self.reports, apart=apart)
+        return tuple(profile.between(low, high) for low, high in pairwise(self.ranges.edges.tolist()))
+
+
+def with_knots(cells: Cells) -> Cells:
+    """Take as many knots as the reports of a table are worth: fewer where other answers are noisy."""
+    people = [np.zeros(len(side.noise)) for side in cells.sides]
+    for shown, own in cells.marked.items():
+        for counts, level in zip(people, shown, strict=True):
+            counts[level] += own.flat[-1]
+    noise = [float(own.sum() / (own / side.noise).sum()) for own, side in zip(people, cells.sides, strict=True)]
+    sides = list(cells.sides)
+    for place, side in enumerate(sides):
+        if isinstance(side, RangeSide):
+            worth = np.maximum(people[place] / math.prod(noise[:place] + noise[place + 1 :]), 1.0)
+            forms = [level.form for level in side.levels]
+            sides[place] = replace(side, levels=range_levels(forms, side.ranges, worth.tolist()))
+    return replace(cells, sides=tuple(sides))
 
 
 def fit_variance(cells: Cells, linear: Linear, augmented: FloatArray) -> FloatArray:
@@ -315,27 +308,23 @@ def _by_range(cells: Cells, linear: Linear, place: int) -> FloatArray:
     return more.reshape(cells.shape[place], math.prod(cells.shape) // cells.shape[place], weights.shape[1], -1)
 
 
-def bend_test(cells: Cells, linear: Linear, place: int) -> Homogeneity | None:
-    """Test whether shares of other answers change in a straight line along a number; `None` for other questions.
+def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
+    """Test, number by number, whether shares of other answers change in a straight line along it.
 
     With about twice as many knots the same reports make other, noisier shares. Where the assumption holds, the
     difference of both has the mean 0, and its variance is that of the difference of their ψ. The worst cell counts
     (Bonferroni).
     """
-    side = cells.sides[place]
-    if not isinstance(side, RangeSide):
-        return None
-    plain = replace(cells, bounds=None)
-    own = linear if cells.bounds is None else plain.decode(linear.pool)[0]
-    sides = (*cells.sides[:place], side.finer(), *cells.sides[place + 1 :])
-    finer, evidence = replace(plain, sides=sides).decode(linear.pool)[0], own.evidence
-    apart = np.swapaxes(finer.psi - own.psi, 0, 1).reshape(evidence.targets, -1)
-    every, mix = slice(0, evidence.targets), evidence.possible_mix
-    variance = (evidence.expected(every, own.states, mix) * apart**2).sum(axis=1) / own.reports
-    statistic = (finer.plain - own.plain) ** 2 / np.maximum(variance, np.finfo(np.float64).tiny)
-    return Homogeneity.of(float(statistic.max()), 1, tests=statistic.size)
-
-
-def _padded(table: FloatArray, outputs: int) -> FloatArray:
-    """Add outputs that the level does not have."""
-    return np.pad(table, ((0, 0), (0, outputs - table.shape[1])))
+    tests, plain = {}, replace(cells, bounds=None)
+    for place, side in enumerate(cells.sides):
+        if isinstance(side, RangeSide):
+            finer = replace(side, levels=[replace(level, knots=2 * level.knots - 1) for level in side.levels])
+            sides = (*cells.sides[:place], finer, *cells.sides[place + 1 :])
+            own, other = (each.decode(linear.pool)[0] for each in (plain, replace(plain, sides=sides)))
+            evidence = own.evidence
+            apart = np.swapaxes(other.psi - own.psi, 0, 1).reshape(evidence.targets, -1)
+            chances = evidence.expected(slice(0, evidence.targets), own.states, evidence.possible_mix)
+            variance = (chances * apart**2).sum(axis=1) / own.reports
+            statistic = (other.plain - own.plain) ** 2 / np.maximum(variance, np.finfo(np.float64).tiny)
+            tests[side.margin.question] = Homogeneity.of(float(statistic.max()), 1, tests=statistic.size)
+    return tests

@@ -9,21 +9,18 @@ combinations of fewer questions as well.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.linear.patterns import Patterns, as_patterns, label_patterns, label_states
-from pldp.estimates.results.facts import Homogeneity, Note
+from pldp.estimates.likelihood.profile import ShareProfile
+from pldp.estimates.linear.patterns import Patterns, as_patterns, item_patterns, label_patterns, label_states
+from pldp.estimates.results.facts import Facts, Homogeneity, Note
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, SetArrays
 from pldp.records import Record
-
-if TYPE_CHECKING:
-    from pldp.estimates.kinds.ranges import RangeReach
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +39,13 @@ class Margin(Record):
     notes: tuple[Note, ...] = ()
     homogeneity: Homogeneity | None = None
 
+    @classmethod
+    def of(
+        cls, own: Facts, values: tuple[str, ...], shares: FloatArray, possible: FloatArray, *, exclusive: bool = True
+    ) -> Margin:
+        """Take the shares of a result."""
+        return cls(own.question, values, shares, possible, own.reports, exclusive, own.notes, own.homogeneity)
+
     def consistent(self) -> FloatArray:
         """Return the shares that could be true."""
         return self.possible.copy()
@@ -49,10 +53,9 @@ class Margin(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Side(ABC):
-    """One question of a table; `beside` is its margin pooled by size, where that was computed along with it."""
+    """One question of a table."""
 
     margin: Margin
-    beside: Margin | None = None
 
     @property
     def size(self) -> int:
@@ -85,38 +88,24 @@ class Side(ABC):
         return np.stack([augmented[-1:] - augmented[:-1], augmented[:-1]], axis=1)
 
     @property
-    def equal(self) -> FloatArray:
-        """Shares of the values before anything is known, and the whole."""
-        return np.append(np.full(self.size, 1 / self.size if self.margin.exclusive else 0.5), 1.0)
-
-    @property
     def noise(self) -> FloatArray:
-        """The mean square of what a report counts for a value, at each level."""
-        law, states = np.asarray(self.patterns.law), self.states(self.equal)
-        law = np.broadcast_to(law, (len(law), self.size, *law.shape[2:]))
+        """The mean square of what a report counts for a value, at each level, before anything is known of shares."""
+        equal = np.full(self.size, 1 / self.size if self.margin.exclusive else 0.5)
+        law, states = np.asarray(self.patterns.law), self.states(np.append(equal, 1.0))
         chances = np.einsum("tixc,ix->tic", law, states)
         return np.asarray((chances * self.patterns.weights[:, -1] ** 2).sum(axis=2).mean(axis=1))
-
-    def for_worth(self, worth: Sequence[float]) -> Side:
-        """Return the side for so many noiseless reports of each level."""
-        del worth
-        return self
 
     def assumptions(self) -> tuple[str, ...]:
         """Return what its shares assume to be unbiased."""
         return ()
 
-    def by_size(self) -> Side | None:
-        """Return the same question with its levels pooled by size, where that was computed along with it."""
-        return None if self.beside is None else replace(self, margin=self.beside, beside=None)
-
-    def reach(self, *, apart: bool) -> RangeReach | None:
+    def reach(self, *, apart: bool) -> tuple[ShareProfile, ...]:
         """Return where its shares can be, if that is farther than their errors say.
 
         With `apart` people of every level may have a distribution of their own.
         """
         del apart
-        return None
+        return ()
 
     def items(self) -> list[tuple[tuple[str, ...], Side]]:
         """Return the sides of which every person has exactly one value, by their names: itself, or one per item."""
@@ -132,21 +121,17 @@ class LabelSide(Side):
     @cached_property
     def patterns(self) -> Patterns:
         found = label_patterns(self.forms)
-        assert found.law is not None  # noqa: S101 - labels have one
-        law, ones = found.law, np.ones_like(found.whole)
+        law = np.asarray(found.law)
         if law.shape[2] > 2:
             # Labels of tiers: another label is of any tier, as likely as the question alone says.
             states = label_states(self.forms, self.margin.possible)[:, None, :-1]
             others = states / np.maximum(states.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
             law = np.concatenate([others @ law[:, :, :-1], law[:, :, -1:]], axis=2)
-        return Patterns(law, found.weights, ones)
+        return replace(found, law=law)
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         counts = self.forms[level].pattern_counts(marks[:-1], marks[-1:])
         return np.moveaxis(as_patterns(counts, self.patterns.weights.shape[-1]), -1, 1)
-
-    def states(self, augmented: FloatArray) -> FloatArray:
-        return np.stack([augmented[-1:] - augmented[:-1], augmented[:-1]], axis=1)
 
     def given(self, level: int) -> FloatArray:
         read = self.read(np.eye(self.size + 1), level).reshape(-1, self.size + 1)
@@ -158,11 +143,9 @@ class LabelSide(Side):
         units = np.eye(size)
         means = np.concatenate([form.expected_support(units), np.ones((1, size))])
         products = means.T[:, :, None] * means.T[:, None, :]
-        linear = form.shares(np.eye(size, size + 1), np.eye(size + 1)[-1])[:, :-1]
-        for own, unit in zip(products, units, strict=True):
-            # Unbiased shares and marks differ by a linear map, and so do their covariances.
-            half = np.linalg.solve(linear, form.covariance(unit))
-            own[:-1, :-1] += np.linalg.solve(linear, half.T).T
+        # Unbiased shares and marks differ by a linear map, and so do their covariances.
+        marks = np.linalg.inv(form.shares(np.eye(size, size + 1), np.eye(size + 1)[-1])[:, :-1])
+        products[:, :-1, :-1] += [marks @ form.covariance(unit) @ marks.T for unit in units]
         return np.asarray(products)
 
 
@@ -173,96 +156,50 @@ class ItemSide(Side):
     forms: Sequence[SetArrays]
 
     @cached_property
-    def _parts(self) -> tuple[FloatArray, FloatArray]:
-        law, weights = zip(*map(_item_patterns, self.forms), strict=True)
-        return np.array(law), np.array(weights)
-
-    @cached_property
     def patterns(self) -> Patterns:
-        return certain(*self._parts)
+        without = np.tile([1.0, 0.0], (self.size, 1))  # a report that does not tell counts as one without the item
+        found = item_patterns(self.forms, np.arange(self.size)[:, None], without)
+        if not np.isfinite(found.weights).all():
+            raise EstimateError(f"some items of {self.margin.question!r} are never told of: they have no table")
+        return found
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         del level
         shown, whole = marks[: self.size], marks[-1:]
-        told = marks[self.size : -1] if len(marks) > self.size + 1 else whole
-        silent = [] if told is whole else [whole - told]
-        return np.stack([told - shown, shown, *silent], axis=1)
+        told = marks[self.size : -1] if len(marks) > self.size + 1 else whole + 0 * shown
+        return np.stack([told - shown, shown, whole - told][: self.patterns.whole.shape[2]], axis=1)
 
     def given(self, level: int) -> FloatArray:
         del level
         raise EstimateError("items of a set are not exclusive: look at one item at a time")
 
-    def reach(self, *, apart: bool) -> RangeReach | None:
-        """Return where its shares can be, if that is farther than their errors say.
-
-        With `apart` people of every level may have a distribution of their own.
-        """
-        del apart
-        return None
-
     def items(self) -> list[tuple[tuple[str, ...], Side]]:
         return [((name,), self._item(place)) for place, name in enumerate(self.margin.values)]
 
-    def _item(self, place: int) -> Side:
+    def _item(self, place: int) -> OneItem:
         share, name = float(np.clip(self.margin.shares[place], 0, 1)), self.margin.values[place]
         both = np.array([share, 1 - share])
         margin = replace(self.margin, values=(name, f"not {name}"), shares=both, possible=both, exclusive=True)
-        law, weights = (each[:, place] for each in self._parts)
-        return OneItem(
-            margin=margin, law=law, weights=weights, of_item=lambda marks, level: self.read(marks, level)[place]
-        )
+        return OneItem(margin=margin, item=self, place=place)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OneItem(Side):
-    """People who have an item, and all others: `law` is levels × states × patterns, `weights` levels × patterns."""
+    """People who have one item of a set, and all others: both have the same patterns, of which a report shows one."""
 
-    law: FloatArray
-    weights: FloatArray
-    of_item: Callable[[FloatArray, int], FloatArray]
+    item: ItemSide
+    place: int
 
     @cached_property
     def patterns(self) -> Patterns:
-        law = np.stack([self.law, self.law[:, ::-1]], axis=1)
-        return certain(law, np.stack([self.weights, 1 - self.weights], axis=1))
+        every = self.item.patterns
+        law, weights = np.asarray(every.law)[:, self.place], every.weights[:, :, self.place]
+        return Patterns.weighted(np.stack([law, law[:, ::-1]], axis=1), np.stack([weights, weights[:, ::-1]], axis=2))
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
-        own = self.of_item(marks, level)
+        own = self.item.read(marks, level)[self.place]
         return np.broadcast_to(own, (2, *own.shape))
 
     def given(self, level: int) -> FloatArray:
-        """Both values have the same patterns, of which a report shows one."""
-        return np.array([np.kron(np.ones((2, 2)), np.diag(chances)) for chances in self.law[level][::-1]])
-
-
-def certain(law: FloatArray, weights: FloatArray) -> Patterns:
-    """Return patterns of values that a person has or has not, of whom every report is one, from weights of the values.
-
-    `law` is levels × values × 2 × patterns, `weights` levels × values × patterns.
-    """
-    return Patterns(law, np.stack([1 - weights, weights], axis=1), np.ones((len(law), 1, law.shape[3])))
-
-
-def _item_patterns(form: SetArrays) -> tuple[FloatArray, FloatArray]:
-    """Return the law of "not shown, shown" (and of not telling), and what each counts for having the item."""
-    size, telling = form.channel.size, form.telling(1)
-    singles = np.arange(size)[:, None]
-    weights = np.broadcast_to(form.pattern_weights(singles, 1), (size, 2)) / telling
-    if not np.isfinite(weights).all():
-        raise EstimateError(f"some items of {form.channel.mechanism} are never told of: they have no table")
-    law = np.stack([form.pattern_chances(singles, np.full(size, own)) for own in (0.0, 1.0)], axis=1) * telling
-    if form.mark_count == size:
-        return law, weights
-    silent = np.full((size, 2, 1), 1 - telling)
-    return np.concatenate([law, silent], axis=2), np.concatenate([weights, np.zeros((size, 1))], axis=1)
-
-
-def possible_shares(shares: FloatArray) -> FloatArray:
-    """Return shares of items that could be true: each between 0 and 1."""
-    return np.clip(shares, 0.0, 1.0)
-
-
-def refuse_ranges(name: str, kind: str, edges: Sequence[float] | None) -> None:
-    """Refuse edges of ranges for what is no number."""
-    if edges is not None:
-        raise EstimateError(f"ranges are for numbers; question {name!r} is of kind {kind}")
+        law = np.asarray(self.patterns.law)[level, 1]
+        return np.array([np.kron(np.ones((2, 2)), np.diag(chances)) for chances in law])
