@@ -19,8 +19,7 @@ from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Margin, Table, cross, estimate, three_way, two_way
 from pldp.estimates.kinds.association import Spread, cell_covariance
 from pldp.estimates.kinds.cells import Cells
-from pldp.estimates.kinds.ranges import RangeLevel, Ranges
-from pldp.estimates.kinds.sides import ItemSide, LabelSide, Side
+from pldp.estimates.kinds.sides import ItemSide, LabelSide, RangeLevel, Ranges, Side
 from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.consistency import nearest_tables, with_margins

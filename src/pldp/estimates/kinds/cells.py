@@ -19,13 +19,14 @@ from itertools import combinations, product
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.sides import Margin, Side
+from pldp.estimates.kinds.sides import Margin, RangeSide, Side, best_knots
 from pldp.estimates.linear.evidence import Evidence, LabelChances, Levels
 from pldp.estimates.linear.known import GivenMix
 from pldp.estimates.linear.mix import MixBounds
 from pldp.estimates.linear.patterns import Patterns, cross_patterns
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import nearest_tables
+from pldp.estimates.results.facts import Homogeneity
 from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import Pair, TableCounts, Tally
@@ -151,6 +152,72 @@ class Cells:
             decoded[own] = linear.estimates.reshape(part.shape)
             likely[own] = np.clip(self.sides[kept[0]].margin.shares if len(kept) == 1 else decoded[own], 0, 1)
         return linear, decoded
+
+
+def with_knots(cells: Cells) -> Cells:
+    """Take as many knots as the reports of a table are worth: fewer where other answers are noisy."""
+    people = [np.zeros(len(side.noise)) for side in cells.sides]
+    for shown, own in cells.marked.items():
+        for counts, level in zip(people, shown, strict=True):
+            counts[level] += own.flat[-1]
+    noise = [float(own.sum() / (own / side.noise).sum()) for own, side in zip(people, cells.sides, strict=True)]
+    sides = list(cells.sides)
+    for place, side in enumerate(sides):
+        if isinstance(side, RangeSide):
+            worth = np.maximum(people[place] / math.prod(noise[:place] + noise[place + 1 :]), 1.0)
+            sides[place] = replace(side, knots=best_knots(side.forms, side.ranges, worth.tolist()))
+    return replace(cells, sides=tuple(sides))
+
+
+def fit_variance(cells: Cells, linear: Linear, augmented: FloatArray) -> FloatArray:
+    """Return what errors of fitted distributions of numbers add to the variance of every cell.
+
+    An error δ moves "level τ, in range i" by ρ_τ·u_τi δ, and "not in range i" by as much the other way.
+    """
+    total = np.zeros(cells.shape)
+    for place, side in enumerate(cells.sides):
+        if isinstance(side, RangeSide):
+            others = cells.only([axis for axis in range(len(cells.sides)) if axis != place])
+            beside = np.clip(np.take(augmented, -1, axis=place), 0, 1)
+            counts = np.einsum("iolx,ox->iol", _by_range(cells, linear, place), others.states_of(beside))
+            levels = [cells.levels(place)[level] for level in linear.evidence.levels]
+            moves = np.array([side.levels[level].unexplained for level in levels])
+            error = np.einsum("iol,l,lic->ioc", counts, linear.evidence.mix, moves)
+            own = (error**2).sum(axis=2).reshape(side.size, *others.shape)
+            total += np.moveaxis(own, 0, place)
+    return total
+
+
+def _by_range(cells: Cells, linear: Linear, place: int) -> FloatArray:
+    """Return what being in a range counts more than not: ranges × other cells × levels × states of other questions."""
+    count, states = len(cells.sides), [side.patterns.states for side in cells.sides]
+    weights = np.zeros((*linear.weights.shape[:2], math.prod(states)))
+    weights[..., -linear.weights.shape[2] :] = linear.weights
+    table = np.moveaxis(weights.reshape(*cells.shape, -1, *states), (place, count + 1 + place), (0, -1))
+    more = table[..., 1] - table[..., 0]
+    return more.reshape(cells.shape[place], math.prod(cells.shape) // cells.shape[place], weights.shape[1], -1)
+
+
+def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
+    """Test, number by number, whether shares of other answers change in a straight line along it.
+
+    With about twice as many knots the same reports make other, noisier shares. Where the assumption holds, the
+    difference of both has the mean 0, and its variance is that of the difference of their ψ. The worst cell counts
+    (Bonferroni).
+    """
+    tests, plain = {}, replace(cells, bounds=None)
+    for place, side in enumerate(cells.sides):
+        if isinstance(side, RangeSide):
+            finer = replace(side, knots=2 * side.knots - 1)
+            sides = (*cells.sides[:place], finer, *cells.sides[place + 1 :])
+            own, other = (each.decode(linear.pool)[0] for each in (plain, replace(plain, sides=sides)))
+            evidence = own.evidence
+            apart = np.swapaxes(other.psi - own.psi, 0, 1).reshape(evidence.targets, -1)
+            chances = evidence.expected(slice(0, evidence.targets), own.states, evidence.possible_mix)
+            variance = (chances * apart**2).sum(axis=1) / own.reports
+            statistic = (other.plain - own.plain) ** 2 / np.maximum(variance, np.finfo(np.float64).tiny)
+            tests[side.margin.question] = Homogeneity.of(float(statistic.max()), 1, tests=statistic.size)
+    return tests
 
 
 def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:

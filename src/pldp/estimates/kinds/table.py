@@ -5,8 +5,8 @@ the pair. Both answers are perturbed independently, so
 
     f̂_ij = mean of (s_i − q)(t_j − q') / ((p − q)(p' − q'))
 
-is unbiased. Questions of other kinds, and a third question, have other patterns (`pldp.estimates.kinds.sides`,
-`.ranges`); cells, and what reports of all levels say of them together, are those of the engine (`.cells`).
+is unbiased. Questions of other kinds, and a third question, have other patterns (`pldp.estimates.kinds.sides`);
+cells, and what reports of all levels say of them together, are those of the engine (`.cells`).
 
 Whether people of all combinations of levels have the same table is tested on the table itself: levels can depend on
 what answers have to do with each other although they do not depend on any answer alone.
@@ -27,8 +27,7 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.kinds.association import Association, Spread, spreads_of
-from pldp.estimates.kinds.cells import Cells, inner, nearest_table, table_counts
-from pldp.estimates.kinds.ranges import bend_tests, fit_variance, with_knots
+from pldp.estimates.kinds.cells import Cells, bend_tests, fit_variance, inner, nearest_table, table_counts, with_knots
 from pldp.estimates.kinds.sides import Margin, Side
 from pldp.estimates.likelihood.profile import ShareProfile
 from pldp.estimates.linear.evidence import label_chances
@@ -37,7 +36,6 @@ from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.overlap import distinct_people
-from pldp.estimates.results.consistency import with_margins
 from pldp.estimates.results.facts import PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
 from pldp.estimates.results.notes import (
@@ -153,8 +151,6 @@ class Table(Result):
 
     @cached_property
     def _consistent(self) -> FloatArray:
-        if len(self.margins) == 2 and all(margin.exclusive for margin in self.margins):
-            return with_margins(self.shares, *(margin.consistent() for margin in self.margins))
         return nearest_table(self.decoded, self.margins)
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
