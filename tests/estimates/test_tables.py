@@ -19,7 +19,7 @@ from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Margin, Table, cross, estimate, three_way, two_way
 from pldp.estimates.kinds.association import Spread, cell_covariance
 from pldp.estimates.kinds.cells import Cells
-from pldp.estimates.kinds.sides import ItemSide, LabelSide, RangeLevel, Ranges, Side
+from pldp.estimates.kinds.sides import ItemSide, LabelSide, RangeSide, Side, output_chances
 from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.consistency import nearest_tables, with_margins
@@ -222,15 +222,23 @@ def test_intervals_of_ranges_hold_beside_an_atom_and_those_of_the_smooth_curve_o
 def test_ranges_are_unbiased_where_shares_change_in_straight_lines_and_say_how_wrong_a_jump_makes_them() -> None:
     """Exactly, without any draw: the mean weight over buckets times a line, and times a jump at every place."""
     shares = np.random.default_rng(1).dirichlet(np.full(BUCKETS, 3.0))
-    ranges = Ranges(np.array([0.0, 3, 6, 12]), (0.0, 12.0), shares, np.zeros((BUCKETS, 1)))
-    level = RangeLevel(arrays(build("sw", BUCKETS, 1_000_000, domain="numbers")), ranges, 5)
-    mean = level.weights @ level.chances
-    for line in ranges.hats(5):
-        np.testing.assert_allclose(mean @ (shares * line), ranges.member @ (shares * line), atol=1e-9)
+    numbers = RangeSide(
+        margin=Margin("q", ("low", "middle", "high"), np.ones(3) / 3, np.ones(3) / 3, 1),
+        edges=np.array([0.0, 3, 6, 12]),
+        bounds=(0.0, 12.0),
+        chances=output_chances([arrays(build("sw", BUCKETS, 1_000_000, domain="numbers"))]),
+        shares=shares,
+        root=np.zeros((BUCKETS, 1)),
+        reports=None,
+        knots=5,
+    )
+    mean = (numbers.weights @ numbers.chances)[0]
+    for line in numbers.hats:
+        np.testing.assert_allclose(mean @ (shares * line), numbers.member @ (shares * line), atol=1e-9)
     jumps = [np.arange(BUCKETS) >= place for place in range(BUCKETS)]
-    off = [np.abs((mean - ranges.member) @ (shares * jump)).max() for jump in jumps]
-    assert max(off) == pytest.approx(level.jump_bias)
-    assert level.jump_bias > 1e-3
+    off = [np.abs((mean - numbers.member) @ (shares * jump)).max() for jump in jumps]
+    assert max(off) == pytest.approx(numbers.jump_bias[0])
+    assert numbers.jump_bias[0] > 1e-3
 
 
 def test_a_bent_relation_is_noticed_and_a_straight_one_is_not() -> None:

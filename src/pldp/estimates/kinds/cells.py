@@ -19,7 +19,7 @@ from itertools import combinations, product
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.sides import Margin, RangeSide, Side, best_knots
+from pldp.estimates.kinds.sides import Margin, RangeSide, Side
 from pldp.estimates.linear.evidence import Evidence, LabelChances, Levels
 from pldp.estimates.linear.known import GivenMix
 from pldp.estimates.linear.mix import MixBounds
@@ -156,16 +156,13 @@ class Cells:
 
 def with_knots(cells: Cells) -> Cells:
     """Take as many knots as the reports of a table are worth: fewer where other answers are noisy."""
-    people = [np.zeros(len(side.noise)) for side in cells.sides]
-    for shown, own in cells.marked.items():
-        for counts, level in zip(people, shown, strict=True):
-            counts[level] += own.flat[-1]
-    noise = [float(own.sum() / (own / side.noise).sum()) for own, side in zip(people, cells.sides, strict=True)]
-    sides = list(cells.sides)
+    sides, reports = list(cells.sides), [own.flat[-1] for own in cells.marked.values()]
+    levels = zip(*cells.marked, strict=True)
+    people = [np.bincount(own, reports, len(side.noise)) for own, side in zip(levels, sides, strict=True)]
+    noise = [float(own.sum() / (own / side.noise).sum()) for own, side in zip(people, sides, strict=True)]
     for place, side in enumerate(sides):
         if isinstance(side, RangeSide):
-            worth = np.maximum(people[place] / math.prod(noise[:place] + noise[place + 1 :]), 1.0)
-            sides[place] = replace(side, knots=best_knots(side.forms, side.ranges, worth.tolist()))
+            sides[place] = side.for_reports(np.maximum(people[place] * noise[place] / math.prod(noise), 1.0))
     return replace(cells, sides=tuple(sides))
 
 
@@ -181,7 +178,7 @@ def fit_variance(cells: Cells, linear: Linear, augmented: FloatArray) -> FloatAr
             beside = np.clip(np.take(augmented, -1, axis=place), 0, 1)
             counts = np.einsum("iolx,ox->iol", _by_range(cells, linear, place), others.states_of(beside))
             levels = [cells.levels(place)[level] for level in linear.evidence.levels]
-            moves = np.array([side.levels[level].unexplained for level in levels])
+            moves = side.unfollowed[levels] @ side.root
             error = np.einsum("iol,l,lic->ioc", counts, linear.evidence.mix, moves)
             own = (error**2).sum(axis=2).reshape(side.size, *others.shape)
             total += np.moveaxis(own, 0, place)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.sides import Margin, Ranges, RangeSide, Side, best_knots
+from pldp.estimates.kinds.sides import RangeSide, Side
 from pldp.estimates.likelihood.density import NO_DENSITY, Density
 from pldp.estimates.likelihood.misfit import Reported
 from pldp.estimates.likelihood.profile import Profile, QuantileProfile
@@ -320,11 +320,8 @@ def with_curve(
 def side(tally: Tally, question: Number, options: Options) -> Side:
     """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
     fitted, reports = _curve(tally, question, options)
-    ranges = Ranges.of(question.name, fitted, (options.ranges or {}).get(question.name))
-    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), fitted.people)
     forms = [arrays(channel) for channel in question.channels]
-    knots = best_knots(forms, ranges, [1.0] * len(forms))  # how many a table is worth is known with all its questions
-    return RangeSide(margin=margin, forms=forms, ranges=ranges, knots=knots, reports=reports)
+    return RangeSide.of(question.name, forms, fitted, reports, (options.ranges or {}).get(question.name))
 
 
 def _curve(tally: Tally, question: Number, options: Options) -> tuple[Density, Fused | Reported]:

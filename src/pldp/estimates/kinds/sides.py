@@ -236,23 +236,33 @@ class OneItem(Side):
         return np.array([np.kron(np.ones((2, 2)), np.diag(chances)) for chances in law])
 
 
-@dataclass(frozen=True, eq=False)
-class Ranges:
-    """Neighbouring ranges of a number between these edges, over buckets with these fitted shares.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RangeSide(Side):
+    """A number by neighbouring ranges between `edges`: a report shows the group of its output.
 
-    `root` is a root of the covariance of the shares, buckets × any number.
+    `chances` are those of every output given every bucket (levels × outputs × buckets), `shares` the fitted ones of the
+    buckets, with a `root` of their covariance (buckets × any number); `reports` judge any other distribution.
     """
 
     edges: FloatArray
     bounds: tuple[float, float]
+    chances: FloatArray
     shares: FloatArray
     root: FloatArray
+    reports: Fused | Reported
+    knots: int = KNOTS[0]
 
     @classmethod
-    def of(cls, name: str, fitted: Density, edges: Sequence[float] | None) -> Ranges:
+    def of(
+        cls,
+        name: str,
+        forms: Sequence[NumberArrays],
+        fitted: Density,
+        reports: Fused | Reported,
+        edges: Sequence[float] | None,
+    ) -> RangeSide:
         """Take ranges between edges from bound to bound; without any, a few of equal width."""
-        (low, high), shares = fitted.bounds, fitted.shares
-        errors = fitted.smooth or fitted  # of a rough density only the smooth one has errors
+        (low, high), outputs = fitted.bounds, max(form.channel.form.count for form in forms)
         given = np.linspace(low, high, PARTS + 1) if edges is None else np.asarray(edges, np.float64)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise EstimateError(f"ranges: edges of {name!r} must be two or more rising numbers, such as 0, 10, 50")
@@ -261,168 +271,106 @@ class Ranges:
                 f"ranges: edges of {name!r} must go from {low:g} to {high:g}, as people answer between these bounds, "
                 f"not from {given[0]:g} to {given[-1]:g}"
             )
-        if len(given) - 1 > len(shares):
-            raise EstimateError(
-                f"ranges: {name!r} has {len(shares)} buckets, which cannot make {len(given) - 1} ranges"
-            )
-        return cls(given, fitted.bounds, shares, errors.shares[:, None] * errors.log_root)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The ranges by their ends."""
-        return tuple(f"{low:.10g} to {high:.10g}" for low, high in pairwise(self.edges.tolist()))
+        buckets, parts = len(fitted.shares), len(given) - 1
+        if parts > buckets:
+            raise EstimateError(f"ranges: {name!r} has {buckets} buckets, which cannot make {parts} ranges")
+        if parts > outputs:
+            raise EstimateError(f"reports of {outputs} outputs tell at most {outputs} ranges apart, not {parts}")
+        shares = range_members(given, fitted.bounds, buckets) @ fitted.shares
+        values = tuple(f"{first:.10g} to {last:.10g}" for first, last in pairwise(given.tolist()))
+        errors = fitted.smooth or fitted  # of a rough density only the smooth one has errors
+        return cls(
+            margin=Margin(name, values, shares, shares / shares.sum(), fitted.people),
+            edges=given,
+            bounds=fitted.bounds,
+            chances=output_chances(forms),
+            shares=fitted.shares,
+            root=errors.shares[:, None] * errors.log_root,
+            reports=reports,
+        ).for_reports(np.ones(len(forms)))  # how many those of a table are worth is known with all its questions
 
     @cached_property
     def member(self) -> FloatArray:
         """Part of every bucket in every range, ranges × buckets."""
-        ends = np.linspace(*self.bounds, len(self.shares) + 1)
-        low, high = self.edges[:-1, None], self.edges[1:, None]
-        inside = np.minimum(ends[1:], high) - np.maximum(ends[:-1], low)
-        return np.asarray(np.clip(inside, 0, None) / np.diff(ends))
-
-    @cached_property
-    def inside(self) -> FloatArray:
-        """Share of every bucket in its range, ranges × buckets; a range without people counts as evenly filled."""
-        held = self.member * np.maximum(self.shares, 1e-300)
-        return np.asarray(held / held.sum(axis=1, keepdims=True))
-
-    @cached_property
-    def sums(self) -> FloatArray:
-        """Share of every range."""
-        return np.asarray(self.member @ self.shares)
-
-    def hats(self, knots: int) -> FloatArray:
-        """Return hat functions at so many knots of equal distance, knots × buckets."""
-        places = (np.arange(len(self.shares)) + 0.5) / len(self.shares)
-        return np.array([np.interp(places, np.linspace(0, 1, knots), unit) for unit in np.eye(knots)])
-
-
-@dataclass(frozen=True, eq=False)
-class RangeLevel:
-    """The ranges of a number at one level, with so many knots."""
-
-    form: NumberArrays
-    ranges: Ranges
-    knots: int
-
-    @cached_property
-    def chances(self) -> FloatArray:
-        """Probability of every output given every bucket, outputs × buckets."""
-        table = self.form.pieces().table()[:-1]
-        group = output_groups(len(table))
-        return np.asarray(np.add.reduceat(table, np.flatnonzero(np.diff(group, prepend=-1))))
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """W: what an output counts for every range, ranges × outputs."""
-        ranges, hats = self.ranges, self.ranges.hats(self.knots)
-        seen = self.chances @ (ranges.shares * hats).T
-        spread = np.maximum(self.chances @ ranges.shares, 1e-300)
-        scaled = (seen / spread[:, None]).T
-        inverse = np.linalg.pinv(scaled @ seen, rcond=_DARK, hermitian=True)
-        return np.asarray((ranges.member * ranges.shares) @ hats.T @ inverse @ scaled)
+        return range_members(self.edges, self.bounds, len(self.shares))
 
     @cached_property
     def likely(self) -> FloatArray:
-        """Probability of every output given every range, ranges × outputs."""
-        return np.asarray(self.ranges.inside @ self.chances.T)
+        """Probability of every output given every range, levels × ranges × outputs."""
+        held = self.member * np.maximum(self.shares, 1e-300)  # a range without people counts as evenly filled
+        return np.asarray(held / held.sum(axis=1, keepdims=True) @ np.swapaxes(self.chances, 1, 2))
+
+    @property
+    def hats(self) -> FloatArray:
+        """Hat functions at knots of equal distance, knots × buckets."""
+        places = (np.arange(len(self.shares)) + 0.5) / len(self.shares)
+        return np.array([np.interp(places, np.linspace(0, 1, self.knots), unit) for unit in np.eye(self.knots)])
 
     @cached_property
-    def unexplained(self) -> FloatArray:
-        """How an error of the fitted distribution d moves the share of every range: ranges × columns of its root.
+    def weights(self) -> FloatArray:
+        """W: what an output counts for every range, levels × ranges × outputs."""
+        seen = self.chances @ (self.shares * self.hats).T
+        scaled = np.swapaxes(seen / np.maximum(self.chances @ self.shares, 1e-300)[:, :, None], 1, 2)
+        inverse = np.linalg.pinv(scaled @ seen, rcond=_DARK, hermitian=True)
+        return np.asarray((self.member * self.shares) @ self.hats.T @ inverse @ scaled)
 
-        If both answers are independent, an error δ of d moves it by (member − WQ)δ: what knots can follow is made good.
+    @cached_property
+    def unfollowed(self) -> FloatArray:
+        """How an error of the fitted distribution moves the share of every range: levels × ranges × buckets.
+
+        It is WQ − member if both answers are independent: what knots can follow is made good.
         """
-        return np.asarray((self.ranges.member - self.weights @ self.chances) @ self.ranges.root)
+        return np.asarray(self.weights @ self.chances - self.member)
 
-    @cached_property
-    def noise(self) -> float:
-        """The largest variance of a report's weight."""
-        spread = self.chances @ self.ranges.shares
-        return float((self.weights**2 @ spread).max())
-
-    @cached_property
-    def jump_bias(self) -> float:
-        """The largest bias of a range's share if the other answer's share jumps by 1 at the worst place.
+    @property
+    def jump_bias(self) -> FloatArray:
+        """The largest bias of a range's share at each level if the other answer's share jumps by 1 at the worst place.
 
         Half of a jump is a constant, which has no bias; what is left is the same for a jump up and one down.
         """
-        off = (self.weights @ self.chances - self.ranges.member) * self.ranges.shares
-        return float(np.abs(np.cumsum(off, axis=1)).max())
+        return np.asarray(np.abs(np.cumsum(self.unfollowed * self.shares, axis=2)).max(axis=(1, 2)))
 
+    def for_reports(self, reports: FloatArray) -> RangeSide:
+        """Take as many knots as so many reports of each level are worth; levels are weighed by their precision."""
 
-def best_knots(forms: Sequence[NumberArrays], ranges: Ranges, reports: Sequence[float]) -> int:
-    """Return the number of knots for so many reports of each level; levels are weighed by their precision."""
-    outputs, parts = max(form.channel.form.count for form in forms), len(ranges.edges) - 1
-    if outputs < parts:
-        raise EstimateError(f"reports of {outputs} outputs tell at most {outputs} ranges apart, not {parts}")
+        def risk(side: RangeSide) -> float:
+            precision = reports / (side.weights**2 @ (side.chances @ side.shares)[:, :, None]).max(axis=(1, 2))
+            bias = float(precision @ side.jump_bias / precision.sum())
+            return 1 / float(precision.sum()) + (TYPICAL_JUMP * bias) ** 2
 
-    def risk(knots: int) -> float:
-        levels = [RangeLevel(form, ranges, knots) for form in forms]
-        precision = np.array(reports) / [level.noise for level in levels]
-        bias = float(precision @ [level.jump_bias for level in levels] / precision.sum())
-        return 1 / float(precision.sum()) + (TYPICAL_JUMP * bias) ** 2
-
-    most = max(2, min(outputs, len(ranges.shares) // 2 + 1))
-    return min((knots for knots in KNOTS if knots <= most), key=risk)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RangeSide(Side):
-    """A number by ranges: a report shows the group of its output."""
-
-    forms: Sequence[NumberArrays]
-    ranges: Ranges
-    knots: int
-    reports: Fused | Reported
-
-    @cached_property
-    def levels(self) -> list[RangeLevel]:
-        """The ranges at every level."""
-        return [RangeLevel(form, self.ranges, self.knots) for form in self.forms]
-
-    @cached_property
-    def outputs(self) -> int:
-        """Groups of outputs of the level that has most."""
-        return max(len(level.chances) for level in self.levels)
-
-    def _padded(self, table: FloatArray) -> FloatArray:
-        """Add outputs that a level does not have."""
-        return np.pad(table, ((0, 0), (0, self.outputs - table.shape[1])))
+        most = max(KNOTS[0], min(self.chances.shape[1], len(self.shares) // 2 + 1))
+        return min((replace(self, knots=knots) for knots in KNOTS if knots <= most), key=risk)
 
     @cached_property
     def patterns(self) -> Patterns:
-        """A report shows an output, which is as likely inside and outside of each range as the fitted curve says."""
-        sums = self.ranges.sums
-        others = np.maximum(sums - np.diag(sums), np.finfo(np.float64).tiny)  # ranges but one, for each
-        np.fill_diagonal(others, 0.0 if len(sums) > 1 else 1.0)
+        shares = self.margin.shares
+        others = np.maximum(shares - np.diag(shares), np.finfo(np.float64).tiny)  # ranges but one, for each
+        np.fill_diagonal(others, 0.0 if len(shares) > 1 else 1.0)
         others /= others.sum(axis=1, keepdims=True)
-        laws = [self._padded(level.likely) for level in self.levels]
-        weights = np.array([self._padded(level.weights) for level in self.levels])
-        law = np.array([np.stack([others @ own, own], axis=1) for own in laws])
-        return Patterns.weighted(law, np.stack([1 - weights, weights], axis=1))
+        law = np.stack([others @ self.likely, self.likely], axis=2)
+        return Patterns.weighted(law, np.stack([1 - self.weights, self.weights], axis=1))
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         del level
-        own = np.concatenate([marks[:-1], np.zeros((self.outputs + 1 - len(marks), *marks.shape[1:]))])
+        missing = np.zeros((self.chances.shape[1] + 1 - len(marks), *marks.shape[1:]))
+        own = np.concatenate([marks[:-1], missing])
         return np.broadcast_to(own, (self.size, *own.shape))
 
     @property
     def functionals(self) -> FloatArray:
         """What an output counts at every level, and 1: ranges × (levels and 1) × outputs."""
-        weights = self.patterns.weights[:, 1]
-        return np.concatenate([np.swapaxes(weights, 0, 1), np.ones((self.size, 1, self.outputs))], axis=1)
+        return np.concatenate([np.swapaxes(self.weights, 0, 1), np.ones((self.size, 1, self.chances.shape[1]))], axis=1)
 
     def given(self, level: int) -> FloatArray:
-        functionals = self.functionals.reshape(-1, self.outputs)
-        return np.array([(functionals * law) @ functionals.T for law in self._padded(self.levels[level].likely)])
+        functionals = self.functionals.reshape(-1, self.chances.shape[1])
+        return np.array([(functionals * law) @ functionals.T for law in self.likely[level]])
 
     def assumptions(self) -> tuple[str, ...]:
-        step = (self.ranges.bounds[1] - self.ranges.bounds[0]) / (self.knots - 1)
-        worst = 10 * max(level.jump_bias for level in self.levels)
+        step = (self.bounds[1] - self.bounds[0]) / (self.knots - 1)
         return (
             f"along {self.margin.question!r} the shares of other answers change in a straight line between points "
-            f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by {worst:.2g} points",
+            f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by "
+            f"{10 * self.jump_bias.max():.2g} points",
         )
 
     def reach(self, *, apart: bool) -> tuple[ShareProfile, ...]:
@@ -431,4 +379,20 @@ class RangeSide(Side):
         The fitted one is smooth: an atom beside an edge it spreads over both ranges, by more than its errors say.
         """
         profile = Profile(self.reports, apart=apart)
-        return tuple(profile.between(low, high) for low, high in pairwise(self.ranges.edges.tolist()))
+        return tuple(profile.between(low, high) for low, high in pairwise(self.edges.tolist()))
+
+
+def range_members(edges: FloatArray, bounds: tuple[float, float], buckets: int) -> FloatArray:
+    """Return the part of every bucket in every range, ranges × buckets."""
+    ends = np.linspace(*bounds, buckets + 1)
+    inside = np.minimum(ends[1:], edges[1:, None]) - np.maximum(ends[:-1], edges[:-1, None])
+    return np.asarray(np.clip(inside, 0, None) / np.diff(ends))
+
+
+def output_chances(forms: Sequence[NumberArrays]) -> FloatArray:
+    """Return the probability of every group of outputs given every bucket, levels × groups × buckets."""
+    tables = [form.pieces().table()[:-1] for form in forms]
+    starts = [np.flatnonzero(np.diff(output_groups(len(table)), prepend=-1)) for table in tables]
+    grouped = [np.add.reduceat(table, own) for table, own in zip(tables, starts, strict=True)]
+    outputs = max(map(len, grouped))
+    return np.array([np.pad(table, ((0, outputs - len(table)), (0, 0))) for table in grouped])

@@ -15,7 +15,7 @@ what answers have to do with each other although they do not depend on any answe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -36,16 +36,9 @@ from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.overlap import distinct_people
+from pldp.estimates.results import notes
 from pldp.estimates.results.facts import PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
-from pldp.estimates.results.notes import (
-    CONSERVATIVE,
-    ROUGH_WEIGHTS,
-    assume,
-    bent,
-    levels_disagree,
-    no_association,
-)
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, TableOptions, Target, check_pooling
 from pldp.estimates.results.plots import plot_table
 from pldp.estimates.results.result import Result, make_frame
@@ -119,21 +112,16 @@ class Table(Result):
             return found
         wanted = self._confidence(confidence)
         allowed = self.fit_confidence(1 - (1 - wanted) / (self.estimates.size if simultaneous else 1))
-        low, high = (np.asarray(each, np.float64).reshape(self.shares.shape) for each in found)
+        low, high = (np.reshape(each, self.shares.shape) for each in found)
         for place, reach in enumerate(self.reaches):
             if reach:
-                below, above = self._moves(place, reach, allowed)
-                low, high = low - below, high + above
+                first, last = np.array([own.interval(allowed) for own in reach]).T
+                alone = self.decoded[tuple(slice(None, -1) if axis == place else -1 for axis in range(low.ndim))]
+                others = np.clip(inner(np.take(self.decoded, -1, axis=place)), 0, 1)
+                below, above = (np.maximum(each, 0) for each in (alone - first, last - alone))
+                low = low - np.moveaxis(np.multiply.outer(below, others), 0, place)
+                high = high + np.moveaxis(np.multiply.outer(above, others), 0, place)
         return Interval(low.reshape(found.low.shape), high.reshape(found.high.shape))
-
-    def _moves(self, place: int, reach: Sequence[ShareProfile], confidence: float) -> tuple[FloatArray, FloatArray]:
-        """Return by how much every cell can be smaller and larger if the shares of the ranges are at their ends."""
-        alone = tuple(slice(None, -1) if axis == place else -1 for axis in range(self.decoded.ndim))
-        others = np.clip(inner(np.take(self.decoded, -1, axis=place)), 0, 1)
-        low, high = np.array([own.interval(confidence) for own in reach]).T
-        ends = (np.maximum(self.decoded[alone] - low, 0), np.maximum(high - self.decoded[alone], 0))
-        below, above = (np.moveaxis(np.multiply.outer(each, others), 0, place) for each in ends)
-        return below, above
 
     def association(self, confidence: float | None = None) -> list[Association]:
         """Return Cramér's V of two questions with its interval, or that of every item where one is a set.
@@ -299,17 +287,17 @@ def _table(cells: Cells, mix: LevelMix, options: Options, distinct: str, pooled:
         test = pooled.homogeneity
     people, words, assumed = None, "hidden levels, ", mix.assumed("shares", together=together, tested=True)
     if mix.visible:
-        people, words, assumed = _people(linear), "", (*assumed, *((ROUGH_WEIGHTS,) if together else ()))
+        people, words, assumed = _people(linear), "", (*assumed, *((notes.ROUGH_WEIGHTS,) if together else ()))
     straight = (line for side in cells.sides for line in side.assumptions())
     variance = linear.variance(options.target).reshape(cells.shape) + fit_variance(cells, linear, decoded)
     spreads, reaches = spreads_of(cells, options.pool), tuple(side.reach(apart=not together) for side in cells.sides)
     margins = tuple(side.margin for side in cells.sides)
-    notes = (
-        *(bent(name, each.p_value) for name, each in bend_tests(cells, linear).items() if each.rejected),
-        *levels_disagree(test, options.pool),
+    said = (
+        *(notes.bent(name, each.p_value) for name, each in bend_tests(cells, linear).items() if each.rejected),
+        *notes.levels_disagree(test, options.pool),
         *(note for margin in margins for note in margin.notes),
-        *((CONSERVATIVE,) if any(reaches) else ()),
-        *(() if spreads or len(margins) > 2 else (no_association(math.prod(cells.shape)),)),
+        *((notes.CONSERVATIVE,) if any(reaches) else ()),
+        *(() if spreads or len(margins) > 2 else (notes.no_association(math.prod(cells.shape)),)),
     )
     return Table(
         question=" × ".join(margin.question for margin in margins),
@@ -319,8 +307,8 @@ def _table(cells: Cells, mix: LevelMix, options: Options, distinct: str, pooled:
         reports=int(linear.reports),
         method=f"unbiased, {words}pooled by {options.pool}",
         target=options.target,
-        assumptions=assume(options.target, *assumed, *straight),
-        notes=tuple(dict.fromkeys(notes)),
+        assumptions=notes.assume(options.target, *assumed, *straight),
+        notes=tuple(dict.fromkeys(said)),
         homogeneity=test,
         people=people,
         distinct=distinct,
