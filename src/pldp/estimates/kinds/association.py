@@ -33,7 +33,7 @@ from scipy.special import chdtr, chndtr  # scipy.stats has the same, and takes h
 from pldp.estimates.kinds.cells import Cells
 from pldp.estimates.linear.covariance import scaled
 from pldp.estimates.linear.pooling import Linear
-from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.consistency import add_reports
 from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 
@@ -41,15 +41,10 @@ LARGEST: Final = 400
 """Cells of a table up to which its covariance is built."""
 
 
-def _add_reports(shares: FloatArray, reports: float) -> FloatArray:
-    """Return the nearest shares that could be true, with one more report of every value: none is impossible."""
-    return np.asarray((norm_sub(shares) * reports + 1) / (reports + len(shares)))
-
-
 def cell_covariance(cells: Cells, linear: Linear) -> FloatArray:
     """Return the covariance of the shares of exclusive cells of two questions, scaled to their stated variances."""
     evidence, tables, (rows, columns) = linear.evidence, _coefficients(cells, linear), cells.shape
-    shares = _add_reports(linear.estimates, linear.reports).reshape(rows, columns)
+    shares = add_reports(linear.estimates, linear.reports).reshape(rows, columns)
     one, two = (
         np.array([side.given(level) for level in sorted(set(cells.levels(axis)))])
         for axis, side in enumerate(cells.sides)
@@ -100,7 +95,7 @@ class Spread(NamedTuple):
     def of(cls, shares: FloatArray, covariance: FloatArray, reports: int) -> Spread:
         """Take a table of exclusive cells and the covariance of its shares."""
         rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-        root = 1 / np.sqrt(np.outer(_add_reports(rows, reports), _add_reports(columns, reports)))
+        root = 1 / np.sqrt(np.outer(add_reports(rows, reports), add_reports(columns, reports)))
         height, width = shares.shape
         # dδ_ij = df_ij − c_j Σ_j df_ij − r_i Σ_i df_ij
         change = np.eye(shares.size)

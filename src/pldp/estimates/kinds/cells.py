@@ -18,7 +18,6 @@ from itertools import combinations, product
 
 import numpy as np
 
-from pldp.errors import EstimateError
 from pldp.estimates.kinds.sides import Margin, RangeSide, Side
 from pldp.estimates.linear.evidence import Evidence, LabelChances, Levels
 from pldp.estimates.linear.known import GivenMix
@@ -171,28 +170,20 @@ def fit_variance(cells: Cells, linear: Linear, augmented: FloatArray) -> FloatAr
 
     An error δ moves "level τ, in range i" by ρ_τ·u_τi δ, and "not in range i" by as much the other way.
     """
-    total = np.zeros(cells.shape)
+    total, states = np.zeros(cells.shape), [side.patterns.states for side in cells.sides]
+    missing = math.prod(states) - linear.weights.shape[2]  # states that count for nothing
+    weights = np.pad(linear.weights, ((0, 0), (0, 0), (missing, 0))).reshape(*cells.shape, -1, *states)
     for place, side in enumerate(cells.sides):
         if isinstance(side, RangeSide):
             others = cells.only([axis for axis in range(len(cells.sides)) if axis != place])
-            beside = np.clip(np.take(augmented, -1, axis=place), 0, 1)
-            counts = np.einsum("iolx,ox->iol", _by_range(cells, linear, place), others.states_of(beside))
+            beside = others.states_of(np.clip(np.take(augmented, -1, axis=place), 0, 1))
+            ends = np.moveaxis(weights, (place, len(cells.sides) + 1 + place), (0, -1))
+            more = (ends[..., 1] - ends[..., 0]).reshape(side.size, len(beside), -1, beside.shape[1])
             levels = [cells.levels(place)[level] for level in linear.evidence.levels]
             moves = side.unfollowed[levels] @ side.root
-            error = np.einsum("iol,l,lic->ioc", counts, linear.evidence.mix, moves)
-            own = (error**2).sum(axis=2).reshape(side.size, *others.shape)
-            total += np.moveaxis(own, 0, place)
+            error = np.einsum("iolx,ox,l,lic->ioc", more, beside, linear.evidence.mix, moves, optimize=True)
+            total += np.moveaxis((error**2).sum(axis=2).reshape(side.size, *others.shape), 0, place)
     return total
-
-
-def _by_range(cells: Cells, linear: Linear, place: int) -> FloatArray:
-    """Return what being in a range counts more than not: ranges × other cells × levels × states of other questions."""
-    count, states = len(cells.sides), [side.patterns.states for side in cells.sides]
-    weights = np.zeros((*linear.weights.shape[:2], math.prod(states)))
-    weights[..., -linear.weights.shape[2] :] = linear.weights
-    table = np.moveaxis(weights.reshape(*cells.shape, -1, *states), (place, count + 1 + place), (0, -1))
-    more = table[..., 1] - table[..., 0]
-    return more.reshape(cells.shape[place], math.prod(cells.shape) // cells.shape[place], weights.shape[1], -1)
 
 
 def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
@@ -218,17 +209,15 @@ def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
 
 
 def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
-    """Return the counts of questions that were tallied together, in any order, by the levels (or labels) of each."""
-    tallied = (
-        names if names in tally.paired else next((own for own in tally.paired if sorted(own) == sorted(names)), ())
-    )
-    asked = [tally.survey.question(name) for name in names]
-    if not tallied:
-        listed = " and ".join(map(repr, names))
-        raise EstimateError(f"questions {listed} were not tallied as a pair: name them in pairs")
-    order, found = [tallied.index(name) for name in names], {}
+    """Return the counts of questions by the levels (or labels) of each, in whatever order they were tallied together.
+
+    There are none if they were not.
+    """
+    tallied, found = [own for own in tally.paired if sorted(own) == sorted(names)], {}
+    chosen = names if names in tallied else (*tallied, names)[0]
+    asked, order = [tally.survey.question(name) for name in names], [chosen.index(name) for name in names]
     for cell, counts in tally.pairs.items():
-        if tuple(name for name, _ in cell) == tallied:
+        if tuple(name for name, _ in cell) == chosen:
             levels = tuple(each.level_index[cell[place][1]] for each, place in zip(asked, order, strict=True))
             found[levels] = TableCounts(counts.marked.transpose(order))
     return found

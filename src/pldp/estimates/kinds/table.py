@@ -170,8 +170,7 @@ class Table(Result):
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
-        questions = {margin.question: margin.values for margin in self.margins}
-        return plot_table(self, questions, self.consistent(), confidence, truth=truth, axes=axes)
+        return plot_table(self, confidence, truth=truth, axes=axes)
 
 
 def two_way(tally: Tally, first: str, second: str, **options: Unpack[TableOptions]) -> Table:
@@ -208,17 +207,6 @@ def three_way(tally: Tally, first: str, second: str, third: str, **options: Unpa
     """Return the share of every combination of answers to three questions that were tallied together.
 
     It is `two_way` with one more question. The consistent table has the consistent shares of each single question.
-
-    Examples
-    --------
-    >>> from pldp import Survey, tally
-    >>> from pldp.simulate import Population, simulate_reports
-    >>> survey = Survey.load("examples/shopping.toml")
-    >>> people = Population.of_shares(survey, 20_000, seed=2)
-    >>> together = ("reason", "basket", "spent")
-    >>> counted = tally(survey, simulate_reports(survey, people, seed=2), pairs=[together])
-    >>> three_way(counted, *together, ranges={"spent": [0, 100, 300]}).shares.shape
-    (5, 6, 2)
     """
     require(tally, Tally, "pldp.three_way(tally, first, second, third)")
     return cross(tally, (first, second, third), **options)
@@ -240,12 +228,15 @@ def cross(
     if mix is not None and pool == "size":
         raise EstimateError("mix applies to tables that are pooled by precision; by size their mix is not assumed")
     counts = table_counts(tally, names)
+    if not counts:
+        asked = " and ".join(repr(tally.survey.question(name).name) for name in names)
+        raise EstimateError(f"questions {asked} were not tallied as a pair: name them in pairs")
     for name in ranges or {}:
         if name not in names:
             raise EstimateError(f"ranges: {name!r} is no question of the table of {' and '.join(map(repr, names))}")
-        asked = tally.survey.question(name)
-        if asked.domain != "numbers":
-            raise EstimateError(f"ranges are for numbers; question {name!r} is of kind {asked.kind}")
+        question = tally.survey.question(name)
+        if question.domain != "numbers":
+            raise EstimateError(f"ranges are for numbers; question {name!r} is of kind {question.kind}")
     options = Options(pool=pool, target=target, ranges=ranges, mix=mix)
     sides = _sides(tally, names, options)
     if not any(own.reports for own in counts.values()):

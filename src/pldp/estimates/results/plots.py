@@ -11,8 +11,7 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from pldp.estimates.kinds.table import Table
     from pldp.estimates.likelihood.density import Density
     from pldp.estimates.results.intervals import Label
     from pldp.estimates.results.result import Result
@@ -119,30 +118,22 @@ def plot_trend(trend: Trend, confidence: float | None, *, truth: FloatArray | No
     return axes
 
 
-def plot_table(
-    table: Result,
-    questions: Mapping[str, Sequence[str]],
-    consistent: FloatArray,
-    confidence: float | None,
-    *,
-    truth: FloatArray | None,
-    axes: Any,
-) -> Any:
+def plot_table(table: Table, confidence: float | None, *, truth: FloatArray | None, axes: Any) -> Any:
     """Draw the consistent share of every combination with the reach of its interval; `truth` is written below.
 
     A third question stands side by side: a column for each pair of the second and the third answer.
     """
-    first, *others = questions
-    rows, columns = questions[first], [" / ".join(values) for values in product(*(questions[each] for each in others))]
-    height, width = len(rows), len(columns)
+    first, *others = table.margins
+    columns = [" / ".join(values) for values in product(*(margin.values for margin in others))]
+    height, width = len(first.values), len(columns)
     axes = _new_axes(2.5 + 0.85 * min(width, 24), 1.6 + 0.5 * min(height, 24)) if axes is None else axes
-    shares = consistent.reshape(height, width)
+    shares = table.consistent().reshape(height, width)
     low, high = (each.reshape(height, width) for each in table.interval(confidence))
     axes.imshow(shares, cmap="Blues", vmin=0, aspect="auto")
     axes.set_xticks(range(width), [_shorten(label, 16) for label in columns], rotation=30, ha="right")
-    axes.set_yticks(range(height), [_shorten(label, 24) for label in rows])
-    axes.set_xlabel(" / ".join(others))
-    axes.set_ylabel(first)
+    axes.set_yticks(range(height), [_shorten(label, 24) for label in first.values])
+    axes.set_xlabel(" / ".join(margin.question for margin in others))
+    axes.set_ylabel(first.question)
     dark = shares > 0.6 * max(float(shares.max()), np.finfo(float).tiny)
     true = None if truth is None else np.reshape(truth, (height, width))
     for row, column in np.ndindex(shares.shape) if max(height, width) <= MOST_LABELED else ():
