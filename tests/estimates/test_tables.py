@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Margin, Table, cross, estimate, three_way, two_way
 from pldp.estimates.kinds.association import Spread, cell_covariance
 from pldp.estimates.kinds.cells import Cells
-from pldp.estimates.kinds.sides import ItemSide, LabelSide, RangeSide, Side, output_chances
+from pldp.estimates.kinds.sides import ItemSide, LabelSide, RangeSide, Side
 from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.consistency import nearest_tables, with_margins
@@ -222,16 +223,9 @@ def test_intervals_of_ranges_hold_beside_an_atom_and_those_of_the_smooth_curve_o
 def test_ranges_are_unbiased_where_shares_change_in_straight_lines_and_say_how_wrong_a_jump_makes_them() -> None:
     """Exactly, without any draw: the mean weight over buckets times a line, and times a jump at every place."""
     shares = np.random.default_rng(1).dirichlet(np.full(BUCKETS, 3.0))
-    numbers = RangeSide(
-        margin=Margin("q", ("low", "middle", "high"), np.ones(3) / 3, np.ones(3) / 3, 1),
-        edges=np.array([0.0, 3, 6, 12]),
-        bounds=(0.0, 12.0),
-        chances=output_chances([arrays(build("sw", BUCKETS, 1_000_000, domain="numbers"))]),
-        shares=shares,
-        root=np.zeros((BUCKETS, 1)),
-        reports=None,
-        knots=5,
-    )
+    fitted = SimpleNamespace(bounds=(0.0, 12.0), shares=shares, smooth=None, log_root=np.zeros((BUCKETS, 1)), people=1)
+    channel = build("sw", BUCKETS, 1_000_000, domain="numbers")
+    numbers = replace(RangeSide.of("n", [arrays(channel)], fitted, None, [0, 3, 6, 12]), knots=5)
     mean = (numbers.weights @ numbers.chances)[0]
     for line in numbers.hats:
         np.testing.assert_allclose(mean @ (shares * line), numbers.member @ (shares * line), atol=1e-9)

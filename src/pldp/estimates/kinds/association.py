@@ -43,7 +43,10 @@ LARGEST: Final = 400
 
 def cell_covariance(cells: Cells, linear: Linear) -> FloatArray:
     """Return the covariance of the shares of exclusive cells of two questions, scaled to their stated variances."""
-    evidence, tables, (rows, columns) = linear.evidence, _coefficients(cells, linear), cells.shape
+    evidence, (rows, columns) = linear.evidence, cells.shape
+    first, second = (side.functionals for side in cells.sides)
+    psi = linear.psi.reshape(-1, rows, columns, first.shape[2], second.shape[2])
+    tables = np.einsum("sijcd,icf,jdg->sijfg", psi, *map(np.linalg.pinv, (first, second)), optimize=True)
     shares = add_reports(linear.estimates, linear.reports).reshape(rows, columns)
     one, two = (
         np.array([side.given(level) for level in sorted(set(cells.levels(axis)))])
@@ -55,24 +58,14 @@ def cell_covariance(cells: Cells, linear: Linear) -> FloatArray:
     for table, own in zip(tables, chances.reshape(-1, len(one), len(two)), strict=True):
         if own.any():
             beside = np.einsum("st,xy,tycd->sxcd", own, shares, two, optimize=True)
-            first, second = table.shape[2:]
             moments = np.tensordot(one, beside, axes=([0, 1], [0, 1]))
-            moments = moments.reshape(rows, first, rows, first, columns, second, columns, second)
+            moments = moments.reshape(2 * (rows, first.shape[1]) + 2 * (columns, second.shape[1]))
             half = np.einsum("ijfg,ifkmjgln->ijklmn", table, moments)
             total += np.einsum("ijklmn,klmn->ijkl", half, table).reshape(total.shape)
     everything = evidence.expected(slice(0, evidence.targets), linear.states, evidence.possible_mix)
     mean = (everything * np.swapaxes(linear.psi, 0, 1).reshape(shares.size, -1)).sum(axis=1)
     total -= np.outer(mean, mean) + sum((gain @ along.T for _, gain, along in linear.gains), np.zeros(1))
     return scaled((total + total.T) / 2, linear.variance())
-
-
-def _coefficients(cells: Cells, linear: Linear) -> FloatArray:
-    """Return ψ of every cell in the functionals of its values: shown × rows × columns × functionals of each."""
-    table = linear.psi.reshape(len(linear.psi), *cells.shape, *(side.patterns.whole.shape[2] for side in cells.sides))
-    for side, letters in zip(cells.sides, ("sijcd,icf->sijfd", "sijcd,jdf->sijcf"), strict=True):
-        if side.functionals is not None:
-            table = np.einsum(letters, table, np.linalg.pinv(side.functionals))
-    return table
 
 
 class Association(NamedTuple):

@@ -110,9 +110,9 @@ class Side(ABC):
         """
 
     @property
-    def functionals(self) -> FloatArray | None:
-        """What patterns count in the functionals of each value, values × functionals × patterns; `None` if alike."""
-        return None
+    def functionals(self) -> FloatArray:
+        """What patterns count in the functionals of each value, values × functionals × patterns: each alone."""
+        return np.tile(np.eye(self.patterns.whole.shape[2]), (self.size, 1, 1))
 
     def states(self, augmented: FloatArray) -> FloatArray:
         """Return the shares of states, values × states × …, given those of values (values and the whole × …)."""
@@ -240,13 +240,14 @@ class OneItem(Side):
 class RangeSide(Side):
     """A number by neighbouring ranges between `edges`: a report shows the group of its output.
 
-    `chances` are those of every output given every bucket (levels × outputs × buckets), `shares` the fitted ones of the
-    buckets, with a `root` of their covariance (buckets × any number); `reports` judge any other distribution.
+    `chances` are those of every output given every bucket (levels × outputs × buckets), `member` is the part of every
+    bucket in every range (ranges × buckets), `shares` are the fitted ones of the buckets, with a `root` of their
+    covariance (buckets × any number); `reports` judge any other distribution.
     """
 
     edges: FloatArray
-    bounds: tuple[float, float]
     chances: FloatArray
+    member: FloatArray
     shares: FloatArray
     root: FloatArray
     reports: Fused | Reported
@@ -262,37 +263,22 @@ class RangeSide(Side):
         edges: Sequence[float] | None,
     ) -> RangeSide:
         """Take ranges between edges from bound to bound; without any, a few of equal width."""
-        (low, high), outputs = fitted.bounds, max(form.channel.form.count for form in forms)
-        given = np.linspace(low, high, PARTS + 1) if edges is None else np.asarray(edges, np.float64)
-        if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
-            raise EstimateError(f"ranges: edges of {name!r} must be two or more rising numbers, such as 0, 10, 50")
-        if given[0] != low or given[-1] != high:
-            raise EstimateError(
-                f"ranges: edges of {name!r} must go from {low:g} to {high:g}, as people answer between these bounds, "
-                f"not from {given[0]:g} to {given[-1]:g}"
-            )
-        buckets, parts = len(fitted.shares), len(given) - 1
-        if parts > buckets:
-            raise EstimateError(f"ranges: {name!r} has {buckets} buckets, which cannot make {parts} ranges")
-        if parts > outputs:
-            raise EstimateError(f"reports of {outputs} outputs tell at most {outputs} ranges apart, not {parts}")
-        shares = range_members(given, fitted.bounds, buckets) @ fitted.shares
-        values = tuple(f"{first:.10g} to {last:.10g}" for first, last in pairwise(given.tolist()))
-        errors = fitted.smooth or fitted  # of a rough density only the smooth one has errors
+        given = np.linspace(*fitted.bounds, PARTS + 1) if edges is None else np.asarray(edges, np.float64)
+        _check_edges(name, forms, fitted, given)
+        ends = np.linspace(*fitted.bounds, len(fitted.shares) + 1)
+        inside = np.minimum(ends[1:], given[1:, None]) - np.maximum(ends[:-1], given[:-1, None])
+        member = np.clip(inside, 0, None) / np.diff(ends)
+        shares, errors = member @ fitted.shares, fitted.smooth or fitted  # a rough density has no errors
+        values = tuple(f"{low:.10g} to {high:.10g}" for low, high in pairwise(given.tolist()))
         return cls(
             margin=Margin(name, values, shares, shares / shares.sum(), fitted.people),
             edges=given,
-            bounds=fitted.bounds,
-            chances=output_chances(forms),
+            chances=_output_chances(forms),
+            member=member,
             shares=fitted.shares,
             root=errors.shares[:, None] * errors.log_root,
             reports=reports,
         ).for_reports(np.ones(len(forms)))  # how many those of a table are worth is known with all its questions
-
-    @cached_property
-    def member(self) -> FloatArray:
-        """Part of every bucket in every range, ranges × buckets."""
-        return range_members(self.edges, self.bounds, len(self.shares))
 
     @cached_property
     def likely(self) -> FloatArray:
@@ -366,7 +352,7 @@ class RangeSide(Side):
         return np.array([(functionals * law) @ functionals.T for law in self.likely[level]])
 
     def assumptions(self) -> tuple[str, ...]:
-        step = (self.bounds[1] - self.bounds[0]) / (self.knots - 1)
+        step = (self.edges[-1] - self.edges[0]) / (self.knots - 1)
         return (
             f"along {self.margin.question!r} the shares of other answers change in a straight line between points "
             f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by "
@@ -382,14 +368,24 @@ class RangeSide(Side):
         return tuple(profile.between(low, high) for low, high in pairwise(self.edges.tolist()))
 
 
-def range_members(edges: FloatArray, bounds: tuple[float, float], buckets: int) -> FloatArray:
-    """Return the part of every bucket in every range, ranges × buckets."""
-    ends = np.linspace(*bounds, buckets + 1)
-    inside = np.minimum(ends[1:], edges[1:, None]) - np.maximum(ends[:-1], edges[:-1, None])
-    return np.asarray(np.clip(inside, 0, None) / np.diff(ends))
+def _check_edges(name: str, forms: Sequence[NumberArrays], fitted: Density, edges: FloatArray) -> None:
+    """Refuse edges that make no ranges from bound to bound, or more than can be told apart."""
+    (low, high), buckets, parts = fitted.bounds, len(fitted.shares), len(edges) - 1
+    outputs = max(form.channel.form.count for form in forms)
+    if edges.ndim != 1 or parts < 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+        raise EstimateError(f"ranges: edges of {name!r} must be two or more rising numbers, such as 0, 10, 50")
+    if edges[0] != low or edges[-1] != high:
+        raise EstimateError(
+            f"ranges: edges of {name!r} must go from {low:g} to {high:g}, as people answer between these bounds, "
+            f"not from {edges[0]:g} to {edges[-1]:g}"
+        )
+    if parts > buckets:
+        raise EstimateError(f"ranges: {name!r} has {buckets} buckets, which cannot make {parts} ranges")
+    if parts > outputs:
+        raise EstimateError(f"reports of {outputs} outputs tell at most {outputs} ranges apart, not {parts}")
 
 
-def output_chances(forms: Sequence[NumberArrays]) -> FloatArray:
+def _output_chances(forms: Sequence[NumberArrays]) -> FloatArray:
     """Return the probability of every group of outputs given every bucket, levels × groups × buckets."""
     tables = [form.pieces().table()[:-1] for form in forms]
     starts = [np.flatnonzero(np.diff(output_groups(len(table)), prepend=-1)) for table in tables]
