@@ -129,7 +129,7 @@ def correct_shares(
     chances = label_chances(tally.survey, (question, margin.question))
     # Shares of one question by size are too rough with hidden levels, and only say which weights are good.
     alone = Options(pool=pool if chances.visible else "precision")
-    cells = _cells(tally, chances, [side(tally, each, alone, None) for each in asked])
+    cells = _cells(tally, chances, [side(tally, each, alone) for each in asked])
     table = _Table.of(cells, [bool(each.stages) for each in asked], pool)
     member = _merge(table, margin)
     found = table.margin @ member

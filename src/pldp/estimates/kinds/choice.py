@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_supports import HOPELESS
-from pldp.estimates.kinds.sides import LabelSide, Margin, Side, refuse_ranges
+from pldp.estimates.kinds.sides import LabelSide, Margin, Side
 from pldp.estimates.likelihood.groups import Group, group
 from pldp.estimates.likelihood.hidden import HiddenReports
 from pldp.estimates.likelihood.labels import HiddenFit, joint_likelihood, maximum_likelihood
@@ -415,26 +415,8 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     )
 
 
-def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float] | None) -> Side:
+def side(tally: Tally, question: Choice, options: Options) -> Side:
     """Return what the question brings to a table: its labels."""
-    refuse_ranges(question.name, question.kind, edges)
     own = frequencies(tally, question.name, pool=options.pool, target=options.target, mix=options.mix)
-    # For respondents the test beside is that of their errors; tables by size test with those for the population.
-    beside = own.assumption_free if options.target == "population" else None
     forms = [label_arrays(channel) for channel in question.channels]
-    return LabelSide(
-        margin=_margin(own), beside=None if beside is None else _margin(cast("Shares", beside)), forms=forms
-    )
-
-
-def _margin(own: Shares) -> Margin:
-    """Return the shares as the margin of a table."""
-    return Margin(
-        question=own.question,
-        values=own.values,
-        shares=own.shares,
-        possible=own.consistent(),
-        reports=own.reports,
-        notes=own.notes,
-        homogeneity=own.homogeneity,
-    )
+    return LabelSide(margin=Margin.of(own, own.values, own.shares, own.consistent()), forms=forms)

@@ -173,11 +173,18 @@ def _attributes() -> str:
 Options.__doc__ = f"{Options.__doc__}{_attributes()}"
 
 
-class GivenOptions(TypedDict, total=False):
-    """Options by name, as `estimate` takes them: what type checkers cannot derive from `Options`; a test does."""
+class TableOptions(TypedDict, total=False):
+    """Options by name, as tables of two or three questions take them."""
 
     target: Target
     pool: Pool
+    ranges: Edges | None
+    mix: Mix | None
+
+
+class GivenOptions(TableOptions, total=False):
+    """Options by name, as `estimate` takes them: what type checkers cannot derive from `Options`; a test does."""
+
     method: str | None
     confidence: float
     progress: Progress | None
@@ -185,8 +192,6 @@ class GivenOptions(TypedDict, total=False):
     min_support: float
     largest: int
     known: Known | None
-    ranges: Edges | None
-    mix: Mix | None
 
 
 def check_names(names: Iterable[str]) -> None:
