@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Unpack
 from pldp.errors import EstimateError
 from pldp.estimates.fused import numbers, sets, shares
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.kinds.number import NumberResult
+from pldp.estimates.kinds.number_result import NumberResult
 from pldp.estimates.kinds.shares import Shares
 from pldp.estimates.results.intervals import check_confidence, check_plan
 from pldp.estimates.results.options import GivenOptions, Options, check_names
