@@ -19,12 +19,10 @@ from pldp.estimates.likelihood.profile import Profile
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.mix import MixBounds
 from pldp.estimates.linear.numbers import (
+    NumberCounts,
     centres,
     compare_levels,
     expected_mean_variance,
-    hidden_mean_evidence,
-    moment_tables,
-    number_evidence,
 )
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.options import Options
@@ -93,16 +91,15 @@ def dependent(levels: int) -> np.ndarray:
 def evidence_of(survey: pldp.Survey, counts: np.ndarray, known: dict[str, Any] | None = None) -> Evidence:
     """What reports say of the mean, if the curve has the true shape."""
     mix = MixBounds.read(known, [level.name for level in survey.levels])
-    chance = label_arrays(survey.level_channel).matrix()
-    channels = survey.questions[0].channels
-    return hidden_mean_evidence(channels, chance, list(counts), population=SHAPE, mix=mix)
+    return counts_of(survey, counts).hidden_mean(SHAPE, mix)
+
+
+def counts_of(survey: pldp.Survey, counts: np.ndarray) -> NumberCounts:
+    return NumberCounts(survey.questions[0].channels, label_arrays(survey.level_channel).matrix(), list(counts))
 
 
 def choice_test(survey: pldp.Survey, counts: np.ndarray) -> Any:
-    chance, channels = label_arrays(survey.level_channel).matrix(), survey.questions[0].channels
-    tables = moment_tables(channels)
-    evidence = number_evidence(channels, chance, list(counts), tables, visible=False, population=SHAPE)
-    return compare_levels(evidence, channels, 0.5)
+    return compare_levels(counts_of(survey, counts).moments(SHAPE), survey.questions[0].channels, 0.5)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -140,11 +137,9 @@ def test_means_from_hidden_levels_cover_and_their_errors_are_those_of_the_plan(m
 def test_what_outputs_say_about_hidden_levels_sharpens_the_mean(mechanism: str, least: float) -> None:
     """Variances of infinitely many reports, against those of the unbiased numbers alone."""
     survey = survey_of(mechanism, 0.3, strict=1.0, open=3.0)
-    channels, chance = survey.questions[0].channels, label_arrays(survey.level_channel).matrix()
-    counts = list(1e9 * chances(survey, np.outer([0.5, 0.5], SHAPE)))
-    numbers = [piecewise_arrays(channel).unbiased()[None] for channel in channels]
-    alone = decode(number_evidence(channels, chance, counts, numbers, visible=False)).variance()[0] * 1e9
-    planned = expected_mean_variance(channels, survey.level_channel, np.array([0.5, 0.5]), SHAPE)
+    counts = 1e9 * chances(survey, np.outer([0.5, 0.5], SHAPE))
+    alone = decode(counts_of(survey, counts).numbers()).variance()[0] * 1e9
+    planned = expected_mean_variance(survey.questions[0].channels, survey.level_channel, np.array([0.5, 0.5]), SHAPE)
     assert planned * least < alone
 
 

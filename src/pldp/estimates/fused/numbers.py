@@ -51,7 +51,7 @@ from pldp.estimates.linear.numbers import (
     compare_moments,
     moment_values,
     moment_weights,
-    source_evidence,
+    source_counts,
     spread,
     two_moments,
 )
@@ -162,7 +162,8 @@ class SourceNumbers(NamedTuple):
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
         """Take them at the estimated population."""
         source = fused.sources[place]
-        evidence = source_evidence(fused, place, moments=moments, population=shares)
+        counts = source_counts(fused, place)
+        evidence = counts.moments(shares) if moments else counts.numbers(shares)
         block, values = slice(0, evidence.targets), moment_values(len(shares))[:, : evidence.targets]
         table = evidence.weights(block)[0][:, :, 0].sum(axis=1)
         chances = evidence.expected(block, evidence.joint[:, 0], evidence.mix)[0]
@@ -244,9 +245,7 @@ class JoinedNumbers:
         """Return likely shares of the buckets."""
         fused, places = self.fused, range(len(self.fused.sources))
         if why_mean_only(fused) is not None:
-            return two_moments(
-                [(source_evidence(fused, place, moments=True), fused.sources[place].channels) for place in places]
-            )
+            return two_moments([source_counts(fused, place) for place in places])
         # Services with many envelopes (Laplace) are left out if there are others: weights need no exact population.
         rows = [source_pieces(fused, place) for place in places]
         few = [fused.sources[place].name for place in places if len(rows[place].envelopes) <= _FEW_ENVELOPES]
@@ -312,12 +311,9 @@ class JoinedNumbers:
             # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
             own = (within**2 * (squares - means**2 - self.spread)).sum(axis=1)
             noise = np.where(people >= _OWN_NOISE, np.maximum(own, 0.0), noise)
-        # A share that is not a subset's size leaves part of the spread between people in the error.
-        total = people.sum()
-        drawn = (((share / people - 1 / total) ** 2 * people).sum() + 1 / total) * self.spread
-        variance = float(share**2 @ (noise / people) + drawn)
-        one, known = (noise + self.spread)[:, None, None], np.ones((len(people), 1), np.bool_)
-        return float(share @ values), variance, _compare_subsets(self.fused, people, values[:, None], one, known)
+        one, known = noise + self.spread, np.ones((len(people), 1), np.bool_)
+        test = _compare_subsets(self.fused, people, values[:, None], one[:, None, None], known)
+        return float(share @ values), float(share**2 @ (one / people)), test
 
     def _posterior(self) -> tuple[float, float, None]:
         """Weigh the reports of every person by the noise at the person's own posterior."""
@@ -422,11 +418,8 @@ def one_report_each(fused: Fused) -> Fused:
         return fused
     prices = np.array([float(source.micro_epsilon) for source in fused.sources])
     best = np.argmax(np.where(given, prices, -1.0), axis=1)
-    cells = np.full_like(fused.cells, ABSENT)
-    rows = np.arange(len(cells))
-    cells[rows, best] = fused.cells[rows, best]
-    used = (cells != ABSENT).any(axis=0)
+    cells = np.where(np.arange(len(prices)) == best[:, None], fused.cells, ABSENT)
     counts = [int(fused.counts[column != ABSENT].sum()) for column in cells.T]
-    sources = [replace(source, reports=count) for source, count in zip(fused.sources, counts, strict=True)]
-    kept = replace(fused, sources=tuple(sources), cells=cells)
-    return kept.only(*(source.name for source, some in zip(sources, used, strict=True) if some))
+    sources = tuple(replace(source, reports=count) for source, count in zip(fused.sources, counts, strict=True))
+    kept = replace(fused, sources=sources, cells=cells)
+    return kept.only(*(source.name for source in sources if source.reports))

@@ -44,16 +44,7 @@ from pldp.estimates.likelihood.solver import interior
 from pldp.estimates.likelihood.tuples import FusedLikelihood
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.mix import mix_of
-from pldp.estimates.linear.numbers import (
-    ENOUGH,
-    compare_levels,
-    hidden_mean_evidence,
-    moment_tables,
-    number_evidence,
-    number_tables,
-    spread,
-    two_moments,
-)
+from pldp.estimates.linear.numbers import ENOUGH, NumberCounts, compare_levels, spread, two_moments
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
@@ -88,10 +79,11 @@ class NumberReports:
         self.tally, self.question, self.options, self.channels = tally, question, options, question.channels
         self.mix = mix_of(tally, question.name, options.mix)
         parts = [tally.counts[question.name, level.name] for level in question.levels]
-        self.counts = [
+        counts = [
             part.counts.astype(np.float64) if isinstance(part, OutputCounts) else np.zeros(channel.form.count)
             for part, channel in zip(parts, self.channels, strict=True)
         ]
+        self.counts = NumberCounts(self.channels, self.mix.matrix, counts, self.mix.visible)
         self.scale = (question.grid.high - question.grid.low) / 2  # numbers are counted on [−1, 1]
 
     @cached_property
@@ -103,28 +95,21 @@ class NumberReports:
         """Refuse what does not apply."""
         check_mean(method, self.options.pool, self.options.target, mean_only=self.fused.mean_only)
 
-    def _evidence(self, tables: Sequence[FloatArray], population: FloatArray | None) -> Evidence:
-        matrix, visible = self.mix.matrix, self.mix.visible
-        return number_evidence(self.channels, matrix, self.counts, tables, visible=visible, population=population)
-
-    def _moments(self, population: FloatArray | None) -> Evidence:
-        return self._evidence(moment_tables(self.channels), population)
-
     @cached_property
     def population(self) -> FloatArray:
         """Likely shares of the buckets."""
         if self.question.for_mean:
-            return two_moments([(self._moments(None), self.channels)])
+            return two_moments([self.counts])
         return self.fitted.shares
 
     @cached_property
     def evidence(self) -> Evidence:
         """What the reports say of the mean."""
-        return self._evidence(number_tables(self.channels), self.population)
+        return self.counts.numbers(self.population)
 
     @property
     def _tested(self) -> Evidence:
-        return self.evidence if self.question.for_mean else self._moments(self.population)
+        return self.evidence if self.question.for_mean else self.counts.moments(self.population)
 
     @cached_property
     def test(self) -> Homogeneity | None:
@@ -235,7 +220,7 @@ class HiddenNumberReports(NumberReports):
         super().__init__(tally, question, options)
         if not self.mix.reports:
             raise EstimateError(f"question {question.name!r} has no reports, so there is nothing to estimate")
-        self.cells = np.array(self.counts)  # labels × outputs
+        self.cells = np.array(self.counts.counts)  # labels × outputs
         self.pieces = tuple(piecewise_arrays(channel).pieces() for channel in self.channels)
         self.size, self.bounds = question.grid.size, (question.grid.low, question.grid.high)
 
@@ -257,12 +242,11 @@ class HiddenNumberReports(NumberReports):
     @cached_property
     def evidence(self) -> Evidence:
         """What the reports say of the mean."""
-        known = self.mix.bounds
-        return hidden_mean_evidence(self.channels, self.mix.matrix, self.counts, population=self.population, mix=known)
+        return self.counts.hidden_mean(self.population, self.mix.bounds)
 
     @property
     def _tested(self) -> Evidence:
-        return self._moments(self.population)
+        return self.counts.moments(self.population)
 
     @property
     def label_mix(self) -> FloatArray:

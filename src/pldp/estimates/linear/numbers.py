@@ -128,85 +128,72 @@ def _even_chances(channel: Channel) -> FloatArray:
     return piecewise_arrays(channel).pieces().forward(np.full(channel.size, 1 / channel.size))
 
 
-def number_tables(channels: Sequence[Channel]) -> list[FloatArray]:
-    """Return z of every output, level by level, as one functional."""
-    return [piecewise_arrays(channel).unbiased()[None] for channel in channels]
+@dataclass(frozen=True, eq=False)
+class NumberCounts:
+    """How often every output came by what reports show beside it, with the channels of all levels; `chance` is Λ."""
 
+    channels: Sequence[Channel]
+    chance: FloatArray
+    counts: Sequence[FloatArray]
+    visible: bool = False
 
-def moment_tables(channels: Sequence[Channel]) -> list[FloatArray]:
-    """Return what outputs count for the moments, level by level, moments × outputs."""
-    return [moment_weights(channel)[0] for channel in channels]
+    def numbers(self, population: FloatArray | None = None) -> Evidence:
+        """Return what reports say of the mean, given likely shares."""
+        return self._evidence(self._unbiased, population)
 
+    def moments(self, population: FloatArray | None = None) -> Evidence:
+        """Return what reports say of the moments, each a target."""
+        return self._evidence([moment_weights(channel)[0] for channel in self.channels], population)
 
-def number_evidence(
-    channels: Sequence[Channel],
-    chance: FloatArray,
-    counts: Sequence[FloatArray],
-    tables: Sequence[FloatArray],
-    *,
-    visible: bool,
-    population: FloatArray | None = None,
-    states: bool = False,
-) -> Evidence:
-    """Return what reports say of what outputs count for: `tables` of levels, functionals × outputs.
+    def hidden_mean(self, population: FloatArray | None = None, mix: MixBounds | None = None) -> Evidence:
+        """Return what reports of hidden levels say of the mean; `mix` is what is known of that of the levels.
 
-    `counts` are those of the outputs by what reports show, `chance` is Λ, and `population` are likely shares. With
-    `states` the functionals are those of one target, to be pooled together; otherwise each is a target.
-    """
-    weights = _padded(tables)[:, None]
-    if states:
-        weights = np.moveaxis(weights, 1, 2)
-        weights = np.concatenate([np.zeros_like(weights[:, :1]), weights], axis=1)
-    one = _padded(counts)[:, None]
-    cells = None
-    if population is not None:
-        rows = [piecewise_arrays(channel).pieces().forward(population) for channel in channels]
-        shown = one.sum(axis=(1, 2))
-        mix = norm_sub(np.linalg.solve(chance, shown / shown.sum()))
-        cells = ((chance * mix) @ _padded(rows))[:, None]
-    many = (one.shape[0], weights.shape[2], one.shape[2])
-    return Evidence(
-        np.broadcast_to(one, many),
-        Patterns(None, weights, np.ones_like(weights[:, 0])),
-        chance,
-        visible,
-        exclusive=False,
-        likely_cells=None if cells is None else np.broadcast_to(cells, many),
-    )
+        Outputs say something about levels, too: pooled by precision the mean is one of several states, the others of
+        which are moments that all levels know, and what else counts for the mean is a control.
+        """
+        weights = [moment_weights(channel) for channel in self.channels]
+        shared = np.all([known for _, known in weights], axis=0) & (np.arange(MOMENTS) > 0)
+        tables = [np.concatenate([own[shared], z]) for (own, _), z in zip(weights, self._unbiased, strict=True)]
+        evidence = self._evidence(tables, population, states=bool(shared.any()))
+        apart = _padded([_other_decoder(channel) for channel in self.channels])
+        table, beyond = evidence.undo[:, :, None] * apart[:, None], np.zeros((len(apart), len(apart)))
+        if mix is not None and not mix.nothing:
+            labels = np.broadcast_to(evidence.undo[:, :, None], table.shape) - mix.middle[:, None, None]
+            table, beyond = np.concatenate([table, labels]), block_diag(beyond, mix.spread)
+        return replace(evidence, known=(Controls(table, beyond),))
+
+    @property
+    def _unbiased(self) -> list[FloatArray]:
+        """Return z of every output, level by level, as one functional."""
+        return [piecewise_arrays(channel).unbiased()[None] for channel in self.channels]
+
+    def _evidence(
+        self, tables: Sequence[FloatArray], population: FloatArray | None, *, states: bool = False
+    ) -> Evidence:
+        """Return what reports say of what outputs count for: `tables` of levels, functionals × outputs.
+
+        With `states` the functionals are those of one target, to be pooled together; otherwise each is a target.
+        """
+        weights, one = _padded(tables)[:, None], _padded(self.counts)[:, None]
+        if states:
+            weights = np.moveaxis(weights, 1, 2)
+            weights = np.concatenate([np.zeros_like(weights[:, :1]), weights], axis=1)
+        many = (one.shape[0], weights.shape[2], one.shape[2])
+        cells = None
+        if population is not None:
+            rows = [piecewise_arrays(channel).pieces().forward(population) for channel in self.channels]
+            shown = one.sum(axis=(1, 2))
+            mix = norm_sub(np.linalg.solve(self.chance, shown / shown.sum()))
+            cells = np.broadcast_to(((self.chance * mix) @ _padded(rows))[:, None], many)
+        patterns = Patterns(None, weights, np.ones_like(weights[:, 0]))
+        counts = np.broadcast_to(one, many)
+        return Evidence(counts, patterns, self.chance, self.visible, exclusive=False, likely_cells=cells)
 
 
 def _padded(rows: Sequence[FloatArray]) -> FloatArray:
     """Stack levels, all with the same number of outputs: those that a level does not have count for nothing."""
     most = max(row.shape[-1] for row in rows)
-    padded = [np.pad(row, [(0, 0)] * (row.ndim - 1) + [(0, most - row.shape[-1])]) for row in rows]
-    return np.stack(padded)
-
-
-def hidden_mean_evidence(
-    channels: Sequence[Channel],
-    chance: FloatArray,
-    counts: Sequence[FloatArray],
-    *,
-    population: FloatArray | None = None,
-    mix: MixBounds | None = None,
-) -> Evidence:
-    """Return what reports of hidden levels say of the mean; `mix` is what is known of that of the levels.
-
-    Outputs say something about levels, too: pooled by precision the mean is one of several states, the others of which
-    are moments that all levels know, and what else counts for the mean is a control.
-    """
-    numbers, weights = number_tables(channels), [moment_weights(channel) for channel in channels]
-    shared = np.all([known for _, known in weights], axis=0) & (np.arange(MOMENTS) > 0)
-    tables = [np.concatenate([own[shared], z]) for (own, _), z in zip(weights, numbers, strict=True)]
-    evidence = number_evidence(
-        channels, chance, counts, tables, visible=False, population=population, states=bool(shared.any())
-    )
-    apart = _padded([_other_decoder(channel) for channel in channels])
-    table, beyond = evidence.undo[:, :, None] * apart[:, None], np.zeros((len(apart), len(apart)))
-    if mix is not None and not mix.nothing:
-        labels = np.broadcast_to(evidence.undo[:, :, None], table.shape) - mix.middle[:, None, None]
-        table, beyond = np.concatenate([table, labels]), block_diag(beyond, mix.spread)
-    return replace(evidence, known=(Controls(table, beyond),))
+    return np.stack([np.pad(row, [(0, 0)] * (row.ndim - 1) + [(0, most - row.shape[-1])]) for row in rows])
 
 
 def _other_decoder(channel: Channel) -> FloatArray:
@@ -264,8 +251,8 @@ def expected_mean_variance(
     """
     chance = label_arrays(label_channel).matrix()
     outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
-    evidence = hidden_mean_evidence(channels, chance, list(_MANY * (chance * mix) @ outputs))
-    return float(decode(evidence).variance()[0]) * _MANY
+    reports = NumberCounts(channels, chance, list(_MANY * (chance * mix) @ outputs))
+    return float(decode(reports.hidden_mean()).variance()[0]) * _MANY
 
 
 def source_mix(fused: Fused, place: int) -> LevelMix:
@@ -277,31 +264,27 @@ def source_mix(fused: Fused, place: int) -> LevelMix:
     return LevelMix.of(label, np.rint(shown).astype(int).tolist())
 
 
-def source_evidence(
-    fused: Fused, place: int, *, moments: bool = False, population: FloatArray | None = None
-) -> Evidence:
-    """Return what a source says of the mean, or of the moments, of all its levels together."""
+def source_counts(fused: Fused, place: int) -> NumberCounts:
+    """Return the reports of a source, whose hidden levels count alike whatever they depend on."""
     source, cells = fused.sources[place], fused.cells[:, place]
     here = cells != ABSENT
     counts = np.zeros((len(source.channels), source.channel.form.count))
     np.add.at(counts, (source.labels[cells[here]], source.outputs[cells[here]].astype(np.intp)), fused.counts[here])
-    tables = moment_tables(source.channels) if moments else number_tables(source.channels)
-    chance = source_mix(fused, place).matrix
-    # People of hidden levels count alike, whatever these depend on: levels are not pooled by precision.
-    return number_evidence(source.channels, chance, list(counts), tables, visible=False, population=population)
+    return NumberCounts(source.channels, source_mix(fused, place).matrix, list(counts))
 
 
-def two_moments(parts: Sequence[tuple[Evidence, Sequence[Channel]]]) -> FloatArray:
-    """Return likely shares of the buckets that have the mean and the mean square that these reports of moments show.
+def two_moments(parts: Sequence[NumberCounts]) -> FloatArray:
+    """Return likely shares of the buckets that have the mean and the mean square that these reports show.
 
     Levels are weighed by the precision of a report at equal shares. Where no report says anything about squares, the
     numbers are taken to be near their mean: their spread then counts as noise, which is right for the population and on
     the safe side for the respondents.
     """
-    size = parts[0][1][0].size
+    size = parts[0].channels[0].size
     totals = np.zeros((2, 2))
-    for evidence, channels in parts:
-        weights = evidence.reports * np.column_stack([_precisions(channels[level]) for level in evidence.levels])
+    for part in parts:
+        evidence = part.moments()
+        weights = evidence.reports * np.column_stack([_precisions(part.channels[level]) for level in evidence.levels])
         totals += [(weights * each[:2]).sum(axis=1) for each in (evidence.joint[:, :, 0], evidence.mixes)]
     first, second = np.divide(totals[0], totals[1], out=np.full(2, -1.0), where=totals[1] > 0)
     places = np.unique(np.linspace(0, size - 1, min(size, _PLACES)).round().astype(int))
