@@ -98,9 +98,7 @@ class NumberReports:
     @cached_property
     def population(self) -> FloatArray:
         """Likely shares of the buckets."""
-        if self.question.for_mean:
-            return two_moments([self.counts])
-        return self.fitted.shares
+        return two_moments([self.counts]) if self.question.for_mean else self.fitted.shares
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -145,9 +143,12 @@ class NumberReports:
         """The reports by which any histogram can be judged."""
         return self.fused
 
+    def _decoded(self, method: str, pool: Pool) -> Linear:
+        return decode(self.evidence, "size" if method in {"average", "posterior"} else pool)
+
     def result(self, method: str, pool: Pool) -> MeanResult:
         """Return the mean by this method, and what is to be said of it."""
-        linear = decode(self.evidence, "size" if method in {"average", "posterior"} else pool)
+        linear = self._decoded(method, pool)
         value, variance = float(linear.estimates[0]), float(linear.variance()[0])
         if method == "fitted":
             value, variance = fitted_mean(self.fitted)
@@ -160,37 +161,25 @@ class NumberReports:
             method=method,
             target=options.target,
             homogeneity=self.test,
-            assumptions=self._assumptions(method, pool),
+            assumptions=notes.of_one_survey(assumed_of_mean(method, pool, options.target)),
         )
-        groups, levels = self._by_level(linear, pool)
+        used = zip(self.evidence.levels, linear.level_weights.tolist(), strict=True)
         return MeanResult(
             question=question.name,
             text=question.text,
             unit=question.unit,
             reports=people,
-            method=self._words(method, pool),
+            method=WORDS[method].format(pool=pool),
             target=options.target,
-            groups=groups,
-            levels=levels,
+            groups=tuple(GroupReports(*self._levels[at], int(self.mix.counts[at]), own) for at, own in used),
             homogeneity=self.test,
             assumptions=mean.assumptions,
-            notes=(*notes.levels_disagree(self.test, pool), *(self._notes(linear) if pool == "precision" else ())),
+            notes=notes.levels_disagree(self.test, pool),
             standard_error=np.array([mean.standard_error]),
             mean=mean,
             bounds=question.limits,
             moves=_reach(linear) * self.scale,
         )
-
-    def _words(self, method: str, pool: Pool) -> str:
-        return WORDS[method].format(pool=pool)
-
-    def _assumptions(self, method: str, pool: Pool) -> tuple[str, ...]:
-        return notes.of_one_survey(assumed_of_mean(method, pool, self.options.target))
-
-    def _notes(self, linear: Linear) -> tuple[Note, ...]:
-        """Return what else a reader must know of an estimate by precision."""
-        del linear
-        return ()
 
     @property
     def _levels(self) -> list[tuple[str, str, float]]:
@@ -198,12 +187,6 @@ class NumberReports:
         question = self.question
         pairs = zip(question.levels, self.channels, strict=True)
         return [(level.name, channel.mechanism, question.answer_epsilon(level.name)) for level, channel in pairs]
-
-    def _by_level(self, linear: Linear, pool: Pool) -> tuple[tuple[GroupReports, ...], tuple[LevelShare, ...]]:
-        """Return the levels with their weights in the mean, or with shares where they had to be estimated."""
-        del pool
-        used = zip(self.evidence.levels, linear.level_weights.tolist(), strict=True)
-        return tuple(GroupReports(*self._levels[at], int(self.mix.counts[at]), own) for at, own in used), ()
 
     @property
     def untested(self) -> tuple[Note, ...]:
@@ -299,27 +282,31 @@ class HiddenNumberReports(NumberReports):
         counted = Counted(PieceRows(self.pieces, chances), cells, levels, mixes.directions)
         return Misfit(self.size, [Part(1.0, [counted], shares, known)])
 
-    def _words(self, method: str, pool: Pool) -> str:
-        return _FREE if pool == "size" else _HIDDEN_WORDS[method]
-
-    def _assumptions(self, method: str, pool: Pool) -> tuple[str, ...]:
-        del method
-        together, tested = pool == "precision", self.test is not None
-        return notes.assume(self.options.target, *self.mix.assumed("mean", together=together, tested=tested))
-
-    def _notes(self, linear: Linear) -> tuple[Note, ...]:
-        weights, levels = linear.weights[0, :, -1], self.evidence.levels
-        scale = weights @ self.mix.covariance[np.ix_(levels, levels)] @ weights
-        unsure = scale > (UNSURE * (weights @ self.mix.shares[levels])) ** 2
-        low, high = self.question.limits
-        rough = (notes.LABELS_SAY_LITTLE,) if unsure else ()
-        return (*self.mix.contradicted, *rough, *notes.weak_test(self.test, high - low, self.question.unit))
-
-    def _by_level(self, linear: Linear, pool: Pool) -> tuple[tuple[GroupReports, ...], tuple[LevelShare, ...]]:
-        del linear
-        mix = self.mix.shares if self.question.for_mean else self.likelihood.levels(self.fitted.shares)
-        shares = (self.label_mix if pool == "size" else mix).tolist()
-        return (), tuple(LevelShare(*level, share) for level, share in zip(self._levels, shares, strict=True))
+    def result(self, method: str, pool: Pool) -> MeanResult:
+        """Return the mean by this method, and what is to be said of it, with the estimated shares of the levels."""
+        found, precise, question = super().result(method, pool), pool == "precision", self.question
+        assumed = self.mix.assumed("mean", together=precise, tested=self.test is not None)
+        assumptions = notes.assume(self.options.target, *assumed)
+        shares = self.mix.shares if question.for_mean else self.likelihood.levels(self.fitted.shares)
+        shares = shares if precise else self.label_mix
+        levels = tuple(LevelShare(*level, share) for level, share in zip(self._levels, shares.tolist(), strict=True))
+        about = list(found.notes)
+        if precise:
+            about += self.mix.contradicted
+            weights, some = self._decoded(method, pool).weights[0, :, -1], self.evidence.levels
+            scale = weights @ self.mix.covariance[np.ix_(some, some)] @ weights
+            if scale > (UNSURE * (weights @ self.mix.shares[some])) ** 2:
+                about.append(notes.LABELS_SAY_LITTLE)
+            about += notes.weak_test(self.test, question.limits[1] - question.limits[0], question.unit)
+        return replace(
+            found,
+            method=_HIDDEN_WORDS[method] if precise else _FREE,
+            groups=(),
+            levels=levels,
+            assumptions=assumptions,
+            notes=tuple(about),
+            mean=replace(found.mean, assumptions=assumptions),
+        )
 
 
 def reports_of(tally: Tally, question: Number, options: Options) -> NumberReports:
