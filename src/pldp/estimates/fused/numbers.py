@@ -86,16 +86,10 @@ def mean(
 ) -> Mean:
     """Estimate the mean of the numbers behind a fused tally, all of whose services must have channels for numbers.
 
-    Parameters
-    ----------
-    method
-        How a person's services are weighted.
-    target
-        `"population"`: the error includes that these people are a random sample. `"respondents"`: the mean of exactly
-        these people.
-    pool
-        How people who gave to different services are weighed: by `"precision"` or all alike, by `"size"`. The methods
-        `"average"` and `"posterior"` weigh all people alike, as their paper does; a fitted density cannot.
+    `method` says how a person's services are weighted, `pool` how people are who gave to different ones: by
+    `"precision"`, or all alike, by `"size"`. The methods `"average"` and `"posterior"` weigh all people alike, as their
+    paper does; a fitted density cannot. The error for the `"population"` includes that these people are a random sample
+    of it; `"respondents"` are exactly these people.
 
     Examples
     --------
@@ -118,12 +112,8 @@ def density(
 ) -> Density:
     """Fit a distribution to a fused tally: smooth, and rough only where the reports leave no other way.
 
-    Parameters
-    ----------
-    splines
-        The number of splines of a smooth density; this and roughness are chosen from the data if it is not given.
-    progress
-        Called with the number of splines and of steps.
+    The number of `splines` of a smooth density and roughness are chosen from the data if it is not given; `progress` is
+    called with the number of splines and of steps.
 
     Examples
     --------
@@ -147,16 +137,14 @@ def density(
 class SourceNumbers(NamedTuple):
     """What the reports of a source say of functionals of a number: the number itself, or its moments.
 
-    `cells` is what they count for, cells × functionals; `known` whether that is unbiased; `noise` the covariance that a
-    report adds to the functionals of a person; `enough` people make each about normal; `reach` is how far apart two
-    reports are at most.
+    `cells` is what they count for, cells × functionals; `enough` people make each about normal.
     """
 
     cells: FloatArray
-    known: Flags
-    noise: FloatArray
+    known: Flags  #: Whether that is unbiased.
+    noise: FloatArray  #: The covariance that a report adds to the functionals of a person.
     enough: FloatArray
-    reach: FloatArray
+    reach: FloatArray  #: How far apart two reports are at most.
 
     @classmethod
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
@@ -182,9 +170,8 @@ def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
     """Test whether people who gave to different services, or chose different levels, have the same distribution.
 
     `shares` are those of the estimated population. A person's reports are weighted by their precision, moment by
-    moment. The test is `None` where fewer than two groups have enough people. `noticed` is a difference of means, in
-    the unit of the number, between people of the noisier and of the other groups, half of the people each as nearly as
-    groups allow: noticed with a probability of at least 80 %, whatever else differs.
+    moment. The test is `None` where fewer than two groups have enough people. `noticed` is a difference of means of the
+    noisier and of the other groups that is noticed with a probability of at least 80 %, whatever else differs.
     """
     sources = [SourceNumbers.of(fused, place, shares, moments=True) for place in range(len(fused.sources))]
     subsets = Subsets.of(fused)
@@ -317,9 +304,10 @@ class JoinedNumbers:
 
     def _posterior(self) -> tuple[float, float, None]:
         """Weigh the reports of every person by the noise at the person's own posterior."""
-        fused, middle = self.fused, centres(self.fused.size) ** 2
-        squares = [source_pieces(fused, place).expectation(z**2) for place, z in enumerate(self.numbers)]
-        weights = np.where(fused.cells == ABSENT, 0.0, posterior_weights(fused, np.array(squares) - middle))
+        fused = self.fused
+        squares = np.array([source_pieces(fused, place).expectation(z**2) for place, z in enumerate(self.numbers)])
+        variances = squares - centres(fused.size) ** 2
+        weights = np.where(fused.cells == ABSENT, 0.0, posterior_weights(fused, variances))
         counted = np.transpose([z[cells] for z, cells in zip(self.numbers, fused.cells.T, strict=True)])
         numbers = (weights * counted).sum(axis=1) / weights.sum(axis=1)
         value = float(fused.counts @ numbers / fused.people)

@@ -41,14 +41,9 @@ WORDS: Final = {
 class Mean(Record):
     """A mean with its error, in the units of the bounds.
 
-    Attributes
-    ----------
-    services, weights
-        Of joined services: mean and standard error of each on its own; and its weight for a person who gave to all.
-    homogeneity, by_size
-        Test whether people of different levels, or who gave to different services, have the same mean (for the mean of
-        a fitted density: the same distribution); and the mean pooled by size, which does not assume it, beside one that
-        does.
+    Of joined services it has mean and standard error of each on its own, and its weight for a person who gave to all.
+    `homogeneity` tests whether people of different levels, or who gave to different services, have the same mean (for
+    that of a fitted density: the same distribution); `by_size` does not assume it, beside a mean that does.
     """
 
     value: float

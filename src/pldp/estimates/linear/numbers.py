@@ -75,6 +75,7 @@ _EXACTLY: Final = 1e4
 """How much more the moments of such a distribution count than that it is even."""
 
 _MANY: Final = 1e9
+"""Reports that come as often as they do on average: so many that single ones do not count."""
 
 _OTHER: Final = 1e-4
 """Variance of the difference of two decoders, in that of one, from which on it is more than rounding."""
@@ -245,10 +246,7 @@ class Controls:
 def expected_mean_variance(
     channels: Sequence[Channel], label_channel: CategoricalChannel, mix: FloatArray, shares: FloatArray
 ) -> float:
-    """Return the variance of a mean on [−1, 1] from hidden levels, times the people, if this mix and shares are true.
-
-    It is that of reports that came as often as they do on average, so many that single ones do not count.
-    """
+    """Return the variance of a mean on [−1, 1] from hidden levels, times the people, if mix and shares are these."""
     chance = label_arrays(label_channel).matrix()
     outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
     reports = NumberCounts(channels, chance, list(_MANY * (chance * mix) @ outputs))
