@@ -10,9 +10,8 @@ import pytest
 
 from helpers.claims import Z, runs
 from pldp.errors import EstimateError
-from pldp.estimates import Result, estimate_fused, mean
-from pldp.estimates.fused.numbers import one_report_each
-from pldp.estimates.numbers.evidence import source_evidence
+from pldp.estimates import Result, estimate_fused
+from pldp.estimates.fused.numbers import JoinedNumbers, one_report_each
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import ABSENT, Asked, Fused, Service, fuse
@@ -165,14 +164,11 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
         about |= {"level": np.array(names)[shown], "label_channel": None if name == "shows" else label}
         made.append(Service(name, channels[0], np.arange(20_000), outputs, channels=channels, **about))
     fused = replace(fuse(made), mean_only=True)
-    found = mean(fused)
+    joined = JoinedNumbers(fused, "weights", "population", "precision")
+    found = joined.mean
     numbers = np.zeros(len(fused.counts))
-    for place, source in enumerate(fused.sources):
-        part, cells = source_evidence(fused, place), fused.cells[:, place]
+    for source, counted, cells in zip(fused.sources, joined.numbers, fused.cells.T, strict=True):
         here = cells != ABSENT
-        counted = part.of_cells(
-            part.evidence.weights(slice(0, 1))[0][0, :, 0].sum(axis=0).reshape(-1, source.channel.form.count)
-        )
         numbers[here] += found.weights[source.name] * counted[cells[here]]
     numbers /= (fused.cells != ABSENT) @ np.array([*found.weights.values()])
     spread = fused.counts @ (numbers - fused.counts @ numbers / 20_000) ** 2 / 20_000
