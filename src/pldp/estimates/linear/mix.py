@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,7 +30,6 @@ from pldp.errors import EstimateError
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import TEST_LEVEL, Note
-from pldp.estimates.results.intervals import normal_reach
 from pldp.estimates.results.options import Mix
 from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
@@ -270,7 +270,7 @@ class LevelMix(Record):
         if self.bounds.nothing:
             return False
         outside = np.maximum(self.bounds.low - self.unbiased, self.unbiased - self.bounds.high)
-        reach = normal_reach(1 - level, len(outside))
+        reach = NormalDist().inv_cdf(1 - level / (2 * len(outside)))
         errors = np.sqrt(np.diag(self._label_covariance(self.bounds.nearest(self.unbiased))))
         return bool((outside > reach * errors).any())
 
