@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +20,7 @@ from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Margin, Table, cross, estimate, three_way, two_way
 from pldp.estimates.kinds.association import Spread, cell_covariance
 from pldp.estimates.kinds.cells import Cells
-from pldp.estimates.kinds.ranges import RangeLevel, Ranges
-from pldp.estimates.kinds.sides import ItemSide, LabelSide, Side
+from pldp.estimates.kinds.sides import ItemSide, LabelSide, RangeSide, Side
 from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.consistency import nearest_tables, with_margins
@@ -223,15 +223,16 @@ def test_intervals_of_ranges_hold_beside_an_atom_and_those_of_the_smooth_curve_o
 def test_ranges_are_unbiased_where_shares_change_in_straight_lines_and_say_how_wrong_a_jump_makes_them() -> None:
     """Exactly, without any draw: the mean weight over buckets times a line, and times a jump at every place."""
     shares = np.random.default_rng(1).dirichlet(np.full(BUCKETS, 3.0))
-    ranges = Ranges(np.array([0.0, 3, 6, 12]), (0.0, 12.0), shares, np.zeros((BUCKETS, 1)))
-    level = RangeLevel(arrays(build("sw", BUCKETS, 1_000_000, domain="numbers")), ranges, 5)
-    mean = level.weights @ level.chances
-    for line in ranges.hats(5):
-        np.testing.assert_allclose(mean @ (shares * line), ranges.member @ (shares * line), atol=1e-9)
+    fitted = SimpleNamespace(bounds=(0.0, 12.0), shares=shares, smooth=None, log_root=np.zeros((BUCKETS, 1)), people=1)
+    channel = build("sw", BUCKETS, 1_000_000, domain="numbers")
+    numbers = replace(RangeSide.of("n", [arrays(channel)], fitted, None, [0, 3, 6, 12]), knots=5)
+    mean = (numbers.weights @ numbers.chances)[0]
+    for line in numbers.hats:
+        np.testing.assert_allclose(mean @ (shares * line), numbers.member @ (shares * line), atol=1e-9)
     jumps = [np.arange(BUCKETS) >= place for place in range(BUCKETS)]
-    off = [np.abs((mean - ranges.member) @ (shares * jump)).max() for jump in jumps]
-    assert max(off) == pytest.approx(level.jump_bias)
-    assert level.jump_bias > 1e-3
+    off = [np.abs((mean - numbers.member) @ (shares * jump)).max() for jump in jumps]
+    assert max(off) == pytest.approx(numbers.jump_bias[0])
+    assert numbers.jump_bias[0] > 1e-3
 
 
 def test_a_bent_relation_is_noticed_and_a_straight_one_is_not() -> None:

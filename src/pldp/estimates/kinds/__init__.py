@@ -1,6 +1,6 @@
 """How each kind of question is estimated: the one registry of this stage."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Protocol
 
 from pldp.estimates.kinds import choice, choices, number
@@ -20,8 +20,8 @@ class EstimateKind(Protocol):
     def estimate(self, tally: Tally, question: Any, options: Options) -> Result:
         """Return the result of a question of this kind."""
 
-    def side(self, tally: Tally, question: Any, options: Options, edges: Sequence[float] | None) -> Side:
-        """Return what a question of this kind brings to a table; `edges` are those of a number's ranges."""
+    def side(self, tally: Tally, question: Any, options: Options) -> Side:
+        """Return what a question of this kind brings to a table."""
 
 
 BY_KIND: Final[Mapping[str, EstimateKind]] = {"choice": choice, "choices": choices, "number": number}

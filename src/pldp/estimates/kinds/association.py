@@ -31,8 +31,9 @@ from scipy.optimize import brentq
 from scipy.special import chdtr, chndtr  # scipy.stats has the same, and takes half a second to load
 
 from pldp.estimates.kinds.cells import Cells
+from pldp.estimates.linear.labels import scaled
 from pldp.estimates.linear.pooling import Linear
-from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.consistency import add_reports
 from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 
@@ -40,53 +41,31 @@ LARGEST: Final = 400
 """Cells of a table up to which its covariance is built."""
 
 
-def add_reports(shares: FloatArray, reports: float) -> FloatArray:
-    """Return the nearest shares that could be true, with one more report of every value: none is impossible."""
-    return np.asarray((norm_sub(shares) * reports + 1) / (reports + len(shares)))
-
-
 def cell_covariance(cells: Cells, linear: Linear) -> FloatArray:
     """Return the covariance of the shares of exclusive cells of two questions, scaled to their stated variances."""
-    evidence, tables = linear.evidence, _coefficients(cells, linear)
-    chances = evidence.chance[:, evidence.levels] * evidence.possible_mix
-    combinations = [cells.chances.combinations[level] for level in evidence.levels]
-    shares = add_reports(linear.estimates, linear.reports).reshape(cells.shape)
+    evidence, (rows, columns) = linear.evidence, cells.shape
+    first, second = (side.functionals for side in cells.sides)
+    psi = linear.psi.reshape(-1, rows, columns, first.shape[2], second.shape[2])
+    tables = np.einsum("sijcd,icf,jdg->sijfg", psi, *map(np.linalg.pinv, (first, second)), optimize=True)
+    shares = add_reports(linear.estimates, linear.reports).reshape(rows, columns)
     one, two = (
-        {level: side.given(level) for level in set(cells.levels(axis))} for axis, side in enumerate(cells.sides)
+        np.array([side.given(level) for level in sorted(set(cells.levels(axis)))])
+        for axis, side in enumerate(cells.sides)
     )
+    chances = np.zeros_like(evidence.chance)
+    chances[:, evidence.levels] = evidence.chance[:, evidence.levels] * evidence.possible_mix
     total = np.zeros((shares.size, shares.size))
-    for table, own in zip(tables, chances, strict=True):
-        moments = np.zeros(())
-        for level in set(cells.levels(0)):
-            likely = [(second, p) for (first, second), p in zip(combinations, own, strict=True) if first == level and p]
-            if likely:
-                beside = np.sum([p * np.tensordot(shares, two[second], 1) for second, p in likely], axis=0)
-                moments = moments + np.tensordot(one[level], beside, axes=([0], [0]))
-        if np.ndim(moments):
-            total += _contracted(table, moments)
+    for table, own in zip(tables, chances.reshape(-1, len(one), len(two)), strict=True):
+        if own.any():
+            beside = np.einsum("st,xy,tycd->sxcd", own, shares, two, optimize=True)
+            moments = np.tensordot(one, beside, axes=([0, 1], [0, 1]))
+            moments = moments.reshape(2 * (rows, first.shape[1]) + 2 * (columns, second.shape[1]))
+            half = np.einsum("ijfg,ifkmjgln->ijklmn", table, moments)
+            total += np.einsum("ijklmn,klmn->ijkl", half, table).reshape(total.shape)
     everything = evidence.expected(slice(0, evidence.targets), linear.states, evidence.possible_mix)
     mean = (everything * np.swapaxes(linear.psi, 0, 1).reshape(shares.size, -1)).sum(axis=1)
     total -= np.outer(mean, mean) + sum((gain @ along.T for _, gain, along in linear.gains), np.zeros(1))
-    scale = np.sqrt(linear.variance() / np.maximum(np.diag(total), np.finfo(np.float64).tiny))
-    return np.asarray((total + total.T) / 2 * np.outer(scale, scale))
-
-
-def _coefficients(cells: Cells, linear: Linear) -> FloatArray:
-    """Return ψ of every cell in the functionals of its values: shown × rows × columns × functionals of each."""
-    table = linear.psi.reshape(len(linear.psi), *cells.shape, *(side.patterns.whole.shape[2] for side in cells.sides))
-    for axis, letters in enumerate(("sijcd,icf->sijfd", "sijcd,jdf->sijcf")):
-        functionals = cells.sides[axis].functionals
-        if functionals is not None:
-            table = np.einsum(letters, table, np.linalg.pinv(functionals))
-    return table
-
-
-def _contracted(table: FloatArray, moments: FloatArray) -> FloatArray:
-    """Sum the mean products of functionals over those of every two cells."""
-    rows, columns, first, second = table.shape
-    shape = (rows, first, rows, first, columns, second, columns, second)
-    half = np.einsum("ijfg,ifkmjgln->ijklmn", table, moments.reshape(shape))
-    return np.asarray(np.einsum("ijklmn,klmn->ijkl", half, table).reshape(rows * columns, -1))
+    return scaled((total + total.T) / 2, linear.variance())
 
 
 class Association(NamedTuple):
@@ -109,8 +88,7 @@ class Spread(NamedTuple):
     def of(cls, shares: FloatArray, covariance: FloatArray, reports: int) -> Spread:
         """Take a table of exclusive cells and the covariance of its shares."""
         rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-        likely = [add_reports(own, reports) for own in (rows, columns)]
-        root = 1 / np.sqrt(np.outer(*likely))
+        root = 1 / np.sqrt(np.outer(add_reports(rows, reports), add_reports(columns, reports)))
         height, width = shares.shape
         # dδ_ij = df_ij − c_j Σ_j df_ij − r_i Σ_i df_ij
         change = np.eye(shares.size)
@@ -142,7 +120,7 @@ class Spread(NamedTuple):
         else:
             away, degrees = 0.0, 1 / skew**2
             root = math.sqrt(degrees)
-        place = (squared - first) / math.sqrt(2 * second) * math.sqrt(2) * root + degrees + away
+        place = (squared - first) / math.sqrt(second) * root + degrees + away
         if place <= 0:
             return 0.0
         return float(chndtr(place, degrees, away) if away > 0 else chdtr(degrees, place))

@@ -10,21 +10,22 @@ mix them, all states of a cell are pooled together (matrix weights), as other st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from functools import cached_property, partial
+from itertools import combinations, product
 
 import numpy as np
 
-from pldp.errors import EstimateError
-from pldp.estimates.kinds.sides import Margin, Side
+from pldp.estimates.kinds.sides import Margin, RangeSide, Side
 from pldp.estimates.linear.evidence import Evidence, LabelChances, Levels
 from pldp.estimates.linear.known import GivenMix
 from pldp.estimates.linear.mix import MixBounds
 from pldp.estimates.linear.patterns import Patterns, cross_patterns
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import nearest_tables
+from pldp.estimates.results.facts import Homogeneity
 from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import Pair, TableCounts, Tally
@@ -58,15 +59,20 @@ class Cells:
         counts: Mapping[Levels, TableCounts],
         bounds: MixBounds | None,
     ) -> Cells:
-        """Take the reports that came; what nothing is known of a mix says nothing."""
+        """Take the reports that came, and what is known of the mix of levels."""
         marked = {shown: own.marked.astype(np.float64) for shown, own in counts.items() if own.reports}
-        known = None if bounds is None or bounds.nothing else bounds
-        return cls(tuple(sides), chances, marked, known, tuple(range(len(sides))))
+        return cls(tuple(sides), chances, marked, bounds, tuple(range(len(sides))))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of values of every question."""
         return tuple(side.size for side in self.sides)
+
+    @property
+    def several(self) -> bool:
+        """Whether these can be reports of people of several combinations of levels."""
+        came = [shown in self.marked for shown in self.chances.combinations]
+        return int((self.chances.matrix[came] > 0).any(axis=0).sum()) > 1
 
     def only(self, kept: Sequence[int]) -> Cells:
         """Return the same reports without what they say of other questions."""
@@ -88,27 +94,20 @@ class Cells:
         if any(patterns.weights.shape[2] > 1 for patterns in chosen):
             chosen = [_of_each(patterns, size) for patterns, size in zip(chosen, self.shape, strict=True)]
         found = cross_patterns(chosen)
-        weights, whole = found.weights, np.broadcast_to(found.whole, found.weights[:, 0].shape)
-        if self.chances.visible:
-            weights = np.stack([whole - weights[:, -1], weights[:, -1]], axis=1)
-        return Patterns(found.law, weights, whole)
-
-    def _counts(self, shown: Levels) -> FloatArray:
-        """Counts of patterns of every cell, cells × patterns."""
-        steps = [
-            lambda table, side=side, level=shown[place]: side.read(table, level)
-            for side, place in zip(self.sides, self.places, strict=True)
-        ]
-        return _crossed(self.marked[shown], steps)
+        if not self.chances.visible:
+            return found
+        return replace(found, weights=np.stack([found.whole - found.weights[:, -1], found.weights[:, -1]], axis=1))
 
     def evidence(self, margins: FloatArray) -> Evidence:
         """Return the counts of patterns, given likely shares of fewer questions (an augmented table)."""
         patterns = self._patterns
-        counts = np.zeros((len(self.chances.matrix), int(np.prod(self.shape)), patterns.whole.shape[2]))
+        counts = np.zeros((len(self.chances.matrix), math.prod(self.shape), patterns.whole.shape[2]))
         for number, shown in enumerate(self.chances.combinations):
             if shown in self.marked:
-                counts[number] = self._counts(shown)
-        known = () if self.bounds is None else (GivenMix(self.bounds, self.chances.members),)
+                levels = [shown[place] for place in self.places]
+                reads = [partial(side.read, level=level) for side, level in zip(self.sides, levels, strict=True)]
+                counts[number] = _crossed(self.marked[shown], reads)
+        known = () if self.bounds is None or self.bounds.nothing else (GivenMix(self.bounds, self.chances.members),)
         reports = float(counts.sum(axis=(0, 2)).max())
         return Evidence(
             counts,
@@ -154,22 +153,84 @@ class Cells:
         return linear, decoded
 
 
+def with_knots(cells: Cells) -> Cells:
+    """Take as many knots as the reports of a table are worth: fewer where other answers are noisy."""
+    sides, reports = list(cells.sides), [own.flat[-1] for own in cells.marked.values()]
+    levels = zip(*cells.marked, strict=True)
+    people = [np.bincount(own, reports, len(side.noise)) for own, side in zip(levels, sides, strict=True)]
+    noise = [float(own.sum() / (own / side.noise).sum()) for own, side in zip(people, sides, strict=True)]
+    for place, side in enumerate(sides):
+        if isinstance(side, RangeSide):
+            sides[place] = side.for_reports(np.maximum(people[place] * noise[place] / math.prod(noise), 1.0))
+    return replace(cells, sides=tuple(sides))
+
+
+def fit_variance(cells: Cells, linear: Linear, augmented: FloatArray) -> FloatArray:
+    """Return what errors of fitted distributions of numbers add to the variance of every cell.
+
+    An error δ moves "level τ, in range i" by ρ_τ·u_τi δ, and "not in range i" by as much the other way.
+    """
+    total, states = np.zeros(cells.shape), [side.patterns.states for side in cells.sides]
+    missing = math.prod(states) - linear.weights.shape[2]  # states that count for nothing
+    weights = np.pad(linear.weights, ((0, 0), (0, 0), (missing, 0))).reshape(*cells.shape, -1, *states)
+    for place, side in enumerate(cells.sides):
+        if isinstance(side, RangeSide):
+            others = cells.only([axis for axis in range(len(cells.sides)) if axis != place])
+            beside = others.states_of(np.clip(np.take(augmented, -1, axis=place), 0, 1))
+            ends = np.moveaxis(weights, (place, len(cells.sides) + 1 + place), (0, -1))
+            more = (ends[..., 1] - ends[..., 0]).reshape(side.size, len(beside), -1, beside.shape[1])
+            levels = [cells.levels(place)[level] for level in linear.evidence.levels]
+            moves = side.unfollowed[levels] @ side.root
+            error = np.einsum("iolx,ox,l,lic->ioc", more, beside, linear.evidence.mix, moves, optimize=True)
+            total += np.moveaxis((error**2).sum(axis=2).reshape(side.size, *others.shape), 0, place)
+    return total
+
+
+def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
+    """Test, number by number, whether shares of other answers change in a straight line along it.
+
+    With about twice as many knots the same reports make other, noisier shares. Where the assumption holds, the
+    difference of both has the mean 0, and its variance is that of the difference of their ψ. The worst cell counts
+    (Bonferroni).
+    """
+    tests, plain = {}, replace(cells, bounds=None)
+    for place, side in enumerate(cells.sides):
+        if isinstance(side, RangeSide):
+            finer = replace(side, knots=2 * side.knots - 1)
+            sides = (*cells.sides[:place], finer, *cells.sides[place + 1 :])
+            own, other = (each.decode(linear.pool)[0] for each in (plain, replace(plain, sides=sides)))
+            evidence = own.evidence
+            apart = np.swapaxes(other.psi - own.psi, 0, 1).reshape(evidence.targets, -1)
+            chances = evidence.expected(slice(0, evidence.targets), own.states, evidence.possible_mix)
+            variance = (chances * apart**2).sum(axis=1) / own.reports
+            statistic = (other.plain - own.plain) ** 2 / np.maximum(variance, np.finfo(np.float64).tiny)
+            tests[side.margin.question] = Homogeneity.of(float(statistic.max()), 1, tests=statistic.size)
+    return tests
+
+
 def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
-    """Return the counts of questions by the places of the levels (or labels) of each."""
-    asked = [tally.survey.question(name) for name in names]
-    return {
-        tuple(each.level_index[level] for each, (_, level) in zip(asked, cell, strict=True)): counts
-        for cell, counts in tally.pairs.items()
-        if tuple(name for name, _ in cell) == names
-    }
+    """Return the counts of questions by the levels (or labels) of each, in whatever order they were tallied together.
+
+    There are none if they were not.
+    """
+    tallied, found = [own for own in tally.paired if sorted(own) == sorted(names)], {}
+    chosen = names if names in tallied else (*tallied, names)[0]
+    asked, order = [tally.survey.question(name) for name in names], [chosen.index(name) for name in names]
+    for cell, counts in tally.pairs.items():
+        if tuple(name for name, _ in cell) == chosen:
+            levels = tuple(each.level_index[cell[place][1]] for each, place in zip(asked, order, strict=True))
+            found[levels] = TableCounts(counts.marked.transpose(order))
+    return found
 
 
 def _of_each(patterns: Patterns, size: int) -> Patterns:
     """Return the patterns of every value, where those of all are alike."""
-    law = patterns.law
-    weights = np.broadcast_to(patterns.weights, (*patterns.weights.shape[:2], size, patterns.weights.shape[3]))
-    whole = np.broadcast_to(patterns.whole, (len(weights), size, weights.shape[3]))
-    return Patterns(None if law is None else np.broadcast_to(law, (len(law), size, *law.shape[2:])), weights, whole)
+    law, weights, whole = np.asarray(patterns.law), patterns.weights, patterns.whole
+    return Patterns(
+        np.broadcast_to(law, (len(law), size, *law.shape[2:])),
+        np.broadcast_to(weights, (*weights.shape[:2], size, weights.shape[3])),
+        np.broadcast_to(whole, (len(whole), size, whole.shape[2])),
+    )
 
 
 def _crossed(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
@@ -178,43 +239,29 @@ def _crossed(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
         found, rest = step(table.reshape(len(table), -1)), table.shape[1:]
         # The next axis comes first, values and what belongs to them last.
         table = np.moveaxis(found.reshape(*found.shape[:2], *rest), (0, 1), (-2, -1))
-    count = len(steps)
-    order = [*range(0, 2 * count, 2), *range(1, 2 * count, 2)]
-    sizes = table.shape
-    return table.transpose(order).reshape(int(np.prod(sizes[::2])), int(np.prod(sizes[1::2])))
+    order = [*range(0, table.ndim, 2), *range(1, table.ndim, 2)]
+    return table.transpose(order).reshape(math.prod(table.shape[::2]), -1)
 
 
-def nearest_table(decoded: FloatArray, margins: tuple[Margin, ...]) -> FloatArray:
-    """Return the nearest tables, one for each combination of items, of people who have an item and who do not."""
-    tables, sums, shape = decoded[None], list[FloatArray](), list[int]()
-    for axis, margin in enumerate(margins):
-        moved = np.moveaxis(tables, axis + 1, 1)
-        if margin.exclusive:
-            moved, own, count = moved[:, :-1], margin.possible[None], 1
-        else:
-            has, whole = moved[:, :-1], moved[:, -1:]
-            count = has.shape[1]
-            moved = np.stack([has, whole - has], axis=2).reshape(-1, 2, *moved.shape[2:])
-            own = np.stack([margin.possible, 1 - margin.possible], axis=1)
-        sums = [np.repeat(each, count, axis=0) for each in sums]
-        sums.append(np.tile(own, (len(moved) // len(own), 1)))
-        shape.append(count)
-        tables = np.moveaxis(moved, 1, axis + 1)
-    found = nearest_tables(tables, sums).reshape(*shape, *tables.shape[1:])
-    count = len(margins)
-    for axis, margin in enumerate(margins):
-        if not margin.exclusive:
-            found = found.take([0], axis=count + axis)  # those who have the item
-    order = [each for axis in range(count) for each in (axis, count + axis)]
-    return found.transpose(order).reshape([size - 1 for size in decoded.shape])
-
-
-def tallied_order(tally: Tally, names: Pair) -> Pair:
-    """Return the order in which these questions were tallied together; refuse others."""
-    found = next((own for own in tally.paired if sorted(own) == sorted(names)), None)
-    if found is None:
-        for name in names:
-            tally.survey.question(name)
-        listed = " and ".join(map(repr, names))
-        raise EstimateError(f"questions {listed} were not tallied as a pair: name them in pairs")
-    return names if names in tally.paired else found
+def nearest_table(decoded: FloatArray, margins: Sequence[Margin]) -> FloatArray:
+    """Return the nearest possible shares: of each combination of items, those of a table of who has them or not."""
+    items = [[None] if margin.exclusive else range(len(margin.values)) for margin in margins]
+    chosen, tables, sums = list(product(*items)), [], []
+    for places in chosen:
+        table, own = decoded, []
+        for axis, (margin, item) in enumerate(zip(margins, places, strict=True)):
+            if item is None:
+                table = table.take(range(len(margin.values)), axis)
+                own.append(margin.possible)
+            else:
+                has = table.take([item], axis)
+                table = np.concatenate([has, table.take([-1], axis) - has], axis)
+                own.append(np.array([margin.possible[item], 1 - margin.possible[item]]))
+        tables.append(table)
+        sums.append(own)
+    found = nearest_tables(np.array(tables), [np.array(own) for own in zip(*sums, strict=True)])
+    nearest = np.empty([len(margin.values) for margin in margins])
+    for places, table in zip(chosen, found, strict=True):
+        cells = tuple(slice(None) if item is None else slice(item, item + 1) for item in places)
+        nearest[cells] = table[tuple(slice(None) if item is None else slice(1) for item in places)]
+    return nearest

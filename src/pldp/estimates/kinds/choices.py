@@ -1,6 +1,5 @@
 """A choice of several labels: the share of people who have each item, and the frequent sets."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -10,7 +9,7 @@ from pldp.estimates.kinds.item_rules import Itemsets, Rule, search_sets
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.item_supports import HOPELESS, baskets_of, item_reports, item_supports
 from pldp.estimates.kinds.set_reports import SetReports
-from pldp.estimates.kinds.sides import ItemSide, Margin, Side, possible_shares, refuse_ranges
+from pldp.estimates.kinds.sides import ItemSide, Margin, Side
 from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import GroupReports, LevelShare, PersonWeights
@@ -162,27 +161,8 @@ def _hidden(question: Choices, reports: ItemReports, mix: LevelMix, options: Opt
     )
 
 
-def side(tally: Tally, question: Choices, options: Options, edges: Sequence[float] | None) -> Side:
+def side(tally: Tally, question: Choices, options: Options) -> Side:
     """Return what the question brings to a table: its items."""
-    refuse_ranges(question.name, question.kind, edges)
     own = estimate(tally, question, replace(options, largest=1))
-    beside = own.assumption_free
-    return ItemSide(
-        margin=_margin(question, own),
-        beside=None if beside is None else _margin(question, beside),
-        forms=[arrays(channel) for channel in question.channels],
-    )
-
-
-def _margin(question: Choices, own: Result) -> Margin:
-    """Return the supports as the margin of a table."""
-    return Margin(
-        question=question.name,
-        values=question.values,
-        shares=own.estimates,
-        possible=possible_shares(own.estimates),
-        reports=own.reports,
-        exclusive=False,
-        notes=own.notes,
-        homogeneity=own.homogeneity,
-    )
+    possible, forms = np.clip(own.estimates, 0.0, 1.0), [arrays(channel) for channel in question.channels]
+    return ItemSide(margin=Margin.of(own, question.values, own.estimates, possible, exclusive=False), forms=forms)

@@ -1,6 +1,5 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -8,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.ranges import Ranges, RangeSide
-from pldp.estimates.kinds.sides import Margin, Side
+from pldp.estimates.kinds.sides import RangeSide, Side
 from pldp.estimates.likelihood.density import NO_DENSITY, Density
 from pldp.estimates.likelihood.misfit import Reported
 from pldp.estimates.likelihood.profile import Profile, QuantileProfile
@@ -319,12 +317,11 @@ def with_curve(
     )
 
 
-def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
+def side(tally: Tally, question: Number, options: Options) -> Side:
     """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
     fitted, reports = _curve(tally, question, options)
-    ranges = Ranges.of(question.name, fitted, edges)
-    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), fitted.people)
-    return RangeSide.of(margin, [arrays(channel) for channel in question.channels], ranges, reports)
+    forms = [arrays(channel) for channel in question.channels]
+    return RangeSide.of(question.name, forms, fitted, reports, (options.ranges or {}).get(question.name))
 
 
 def _curve(tally: Tally, question: Number, options: Options) -> tuple[Density, Fused | Reported]:

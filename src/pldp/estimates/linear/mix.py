@@ -18,7 +18,7 @@ Reference: Donoho, "Statistical Estimation and Optimal Recovery" (1994), for aff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -29,12 +29,12 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
-from pldp.estimates.results.facts import TEST_LEVEL, Note
+from pldp.estimates.results.facts import TEST_LEVEL, GroupReports, LevelShare, Note
 from pldp.estimates.results.options import Mix
 from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
-from pldp.survey import Survey
+from pldp.survey import Question, Survey
 from pldp.tallies import Tally
 from pldp.words import unknown
 
@@ -42,6 +42,10 @@ ROUNDING: Final = 1e-6  # how far given shares may sum to something else than 1
 MOST_CORNERS: Final = 200  # corners up to which bounds are taken; each is an unknown of the fit
 UNSURE: Final = 0.25  # standard error of the share of a level from which on the scale of all estimates is unsure
 _LEAN: Final = 0.1  # largest |p − ½| of a pseudo-report: its log-likelihood is then quadratic to within 2 %
+
+
+LevelName = tuple[str, str, float]
+"""Name, mechanism and ε of a level."""
 
 
 class PseudoReports(NamedTuple):
@@ -274,12 +278,17 @@ class LevelMix(Record):
         errors = np.sqrt(np.diag(self._label_covariance(self.bounds.nearest(self.unbiased))))
         return bool((outside > reach * errors).any())
 
+    @property
+    def words(self) -> str:
+        """What the method of a result says of levels, before how they are pooled."""
+        return "" if self.visible else "hidden levels "
+
     def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
         """Return what a result assumes about the choice of levels: if `together`, that all have the same of `what`."""
         if not together:
             return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
         if self.visible:
-            return (notes.same(what),)
+            return (notes.same(what), *((notes.ROUGH_WEIGHTS,) if what == "shares" else ()))
         return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
 
     @property
@@ -293,6 +302,22 @@ class LevelMix(Record):
         """Say that labels contradict the mix that was given, where they do."""
         return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
 
+    def groups_of(
+        self, levels: Sequence[LevelName], used: Sequence[int], weights: FloatArray
+    ) -> tuple[GroupReports, ...]:
+        """Return the reports of the levels that are used, with their weights, where reports show levels."""
+        if not self.visible:
+            return ()
+        parts = zip(used, weights.tolist(), strict=True)
+        return tuple(GroupReports(*levels[place], int(self.counts[place]), weight) for place, weight in parts)
+
+    def levels_of(self, levels: Iterable[LevelName], shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
+        """Return how many people are estimated to have chosen each level, where levels are hidden."""
+        if self.visible:
+            return ()
+        chosen = (self.shares if shares is None else shares).tolist()
+        return tuple(LevelShare(*own, share) for own, share in zip(levels, chosen, strict=True))
+
     @property
     def _given(self) -> tuple[str, ...]:
         """What is assumed about the mix, where something about it was given."""
@@ -304,6 +329,12 @@ class LevelMix(Record):
         ]
         what = "are the given ones" if self.bounds.known else "lie within the given bounds"
         return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
+
+def name_levels(question: Question) -> list[LevelName]:
+    """Return every level of a question as results state it."""
+    parts = zip(question.levels, question.channels, strict=True)
+    return [(level.name, own.mechanism, question.answer_epsilon(level.name)) for level, own in parts]
 
 
 def check_mix(survey: Survey, mix: Mix | None) -> None:
