@@ -5,22 +5,86 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.set_reports import Counts, SetReports
-from pldp.estimates.results.facts import Note
+from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.results.facts import Facts, Note
 from pldp.estimates.results.notes import search_ended_early
 from pldp.mechanisms.arrays import FloatArray, IntArray, patterns_of
 from pldp.records import Record
-from pldp.tallies import joint_counts
+from pldp.tallies import Columns, joint_counts
 
-MOST_CANDIDATES = 5_000_000
+MOST_CANDIDATES: Final = 5_000_000
 """Sets of one size that a search counts at most."""
 
-_CHUNK = 1 << 18
+_CHUNK: Final = 1 << 18
+
+Counts = Sequence[npt.NDArray[Any]]
+"""How often the items of each set show each pattern (sets × 2^items), by what reports show."""
+
+
+class Estimated(NamedTuple):
+    """Supports of sets and their standard errors; `drawn` times f(1 − f) is what drawing people adds to each variance.
+
+    `contrasts` are c_τ, sets × levels: see `pldp.estimates.kinds.item_sets`.
+    """
+
+    support: FloatArray
+    error: FloatArray
+    drawn: FloatArray
+    contrasts: FloatArray
+
+    def error_at(self, least: float, facts: Facts) -> FloatArray:
+        """Return the standard errors that supports have if they are not larger than `least`, but at least those found.
+
+        Drawing people adds f(1 − f)/n, which is smaller for a large support that was found than for the true one: a
+        search that judged by the error at what it found would report too many sets with supports beyond a half. That
+        everybody has an item cannot be known from a sample.
+        """
+        if facts.target == "respondents":
+            return self.error
+        possible, least = np.clip(self.support, 0, 1), min(least, 1 - 1 / facts.reports)
+        lost = np.maximum(least * (1 - least) - possible * (1 - possible), 0)
+        return np.asarray(np.sqrt(self.error**2 + lost * self.drawn))
+
+
+class SetReports(Protocol):
+    """Reports of sets of items, of one collection or of several services: what a search asks of them."""
+
+    @property
+    def facts(self) -> Facts:
+        """What results of these reports state beside their numbers."""
+
+    @property
+    def columns(self) -> tuple[Columns, ...]:
+        """The reports by what they show."""
+
+    @property
+    def largest(self) -> int:
+        """Items of the largest sets that some reports tell about."""
+
+    @property
+    def untold(self) -> tuple[int, ...]:
+        """Items that no report of some level, label or service tells about."""
+
+    def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
+        """Return the supports of sets of one size; those that no report tells about have none, and no known error."""
+
+    def expected_error(self, sets: IntArray) -> FloatArray:
+        """Return the standard error to expect for each set before it is counted, items taken as independent."""
+
+    def least_error(self, items: int) -> float:
+        """Return at most the least `expected_error` of any set of this many items."""
+
+    def small_counts(self, sets: IntArray, patterns: Counts) -> SmallCounts | None:
+        """Return the sets that few reports support, whose intervals are not normal."""
+
+    def covariances(self, sets: IntArray, patterns: Counts, parts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+        """Return the supports of parts of each set (places of their items), and their covariances, parts × parts."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +199,7 @@ class Search:
         size = sets.shape[1]
         found = self.reports.estimate(sets, [patterns_of(own) for own in joint])
         part = SetPart(sets, joint, found.support, found.error)
-        judged = found.error_at(self.min_support, self.reports.reports, self.reports.target)
+        judged = found.error_at(self.min_support, self.reports.facts)
         follow = found.support + self.follow * found.error >= self.min_support
         if size == len(self.report):
             follow[:] = False
@@ -143,7 +207,7 @@ class Search:
 
     @property
     def _width(self) -> int:
-        return self.reports.size
+        return self.reports.columns[0].size
 
     def _place(self, sets: IntArray) -> IntArray:
         """Return the place of each set among the kept ones of its size; −1 where it is not one of them."""
