@@ -17,8 +17,8 @@ import pldp
 from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import HiddenBaskets, baskets_of, hidden_item_variance, itemsets, supports
+from pldp.estimates.kinds.item_search import Estimated
 from pldp.estimates.kinds.item_sets import ItemReports
-from pldp.estimates.kinds.item_supports import item_supports
 from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.linear.pooling import Linear
 from pldp.mechanisms import Channel, ItemSet, PrivSet, RandomizedResponse, SampledBoxes, hideable_whole_sets
@@ -83,6 +83,11 @@ def draw(name: str, people: int, seed: int, label: int = MICRO) -> HiddenBaskets
     return reports(CHANNELS[name], ticked, level, generator, RandomizedResponse.of(2, label))
 
 
+def of_items(given: ItemReports) -> Estimated:
+    """Return the supports of all items."""
+    return given.estimate(*given.singles)
+
+
 def wanted(name: str) -> list[tuple[str, ...]]:
     largest = min(arrays(each).largest for each in CHANNELS[name])
     return [one for size in range(1, min(largest, 3) + 1) for one in combinations(ITEMS, size)]
@@ -103,8 +108,8 @@ def repeated(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         given = draw(name, 4000, run)
         found = supports(given, ITEMS, sets)
         scores.append((found.support - true) / found.standard_error)
-        beside = item_supports(ItemReports.of(given, 4, "precision", "population").free(), ITEMS)
-        free.append((beside.support - SUPPORTS) / beside.standard_error)
+        beside = of_items(ItemReports.of(given, 4, "precision", "population").free())
+        free.append((beside.support - SUPPORTS) / beside.error)
     return np.array(scores), np.abs(scores) < 1.96, np.array(free)
 
 
@@ -155,9 +160,8 @@ def test_errors_for_the_respondents_leave_out_who_is_asked() -> None:
     true, scores = ticked.mean(axis=0), []
     for _ in range(runs(25, 1000)):  # everybody chooses a level anew: it does not depend on what they have
         given = reports(CHANNELS["a budget per box"], ticked, generator.choice(2, 4000, p=MIX), generator)
-        found = item_supports(ItemReports.of(given, 4, "precision", "respondents"), ITEMS)
-        free = item_supports(ItemReports.of(given, 4, "precision", "respondents").free(), ITEMS)
-        scores.append([(each.support - true) / each.standard_error for each in (found, free)])
+        found = ItemReports.of(given, 4, "precision", "respondents")
+        scores.append([(each.support - true) / each.error for each in map(of_items, (found, found.free()))])
     assert rate_is(np.abs(np.array(scores)) < 1.96, 0.95)
 
 
@@ -175,8 +179,8 @@ def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the
         together = ItemReports.of(dependent(run, 0.5), 4, "precision", "population")
         noticed.append(together.homogeneity.rejected)
         for groups, scores in ((together.free(), free), (together, pooled)):
-            found = item_supports(groups, ITEMS)
-            scores.append(float((found.support[0] - SUPPORTS[0]) / found.standard_error[0]))
+            found = of_items(groups)
+            scores.append(float((found.support[0] - SUPPORTS[0]) / found.error[0]))
     assert np.mean(noticed) > 0.9
     assert rate_is(np.abs(free) < 1.96, 0.95)
     assert not rate_is(np.abs(pooled) < 1.96, 0.95)  # the twin

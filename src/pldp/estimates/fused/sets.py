@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 from typing import Any, Final, cast
 
 import numpy as np
@@ -37,7 +37,7 @@ from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
-from pldp.estimates.results.facts import Facts, GroupReports, Homogeneity, LevelShare, Note
+from pldp.estimates.results.facts import Facts, GroupReports, Homogeneity, Note
 from pldp.estimates.results.options import Options, Pool, Target, check_pooling
 from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays
@@ -48,14 +48,12 @@ METHODS: Final = ("unbiased",)
 
 _TINY: Final = 1e-300
 
-_FREE: Final = ", hidden levels free to depend on items"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FusedItems(Record):
     """Parts of the reports: source and subset of each, how many `people` a subset has, and who is `shared` by parts.
 
-    `free` are the parts that assume nothing about hidden levels, where these do.
+    `assumed` is what is assumed of who chose which level and service, and `tested` the parts whose test is that of it.
     """
 
     parts: tuple[ItemReports, ...]
@@ -65,7 +63,8 @@ class FusedItems(Record):
     shared: tuple[Shared, ...]
     pool: Pool
     target: Target
-    free: FusedItems | None = None
+    assumed: tuple[str, ...] = (notes.ANY_SUBSET,)
+    tested: FusedItems | None = None
 
     @classmethod
     def by_subset(cls, fused: Fused, target: Target) -> FusedItems:
@@ -86,9 +85,12 @@ class FusedItems(Record):
     def by_service(cls, fused: Fused, free: FusedItems) -> FusedItems:
         """Take all reports of every service, whose hidden levels are taken not to depend on what people have."""
         subsets, places = Subsets.of(fused), np.arange(len(fused.sources))
-        parts = [_part(fused.sources[place], subsets.counts(fused, place).sum(axis=0)) for place in places.tolist()]
-        people, shared = np.array([fused.people]), _shared(fused, parts)
-        return cls(_alike(parts), places, np.zeros_like(places), people, shared, "precision", free.target, free)
+        every = [_part(fused.sources[place], subsets.counts(fused, place).sum(axis=0)) for place in places.tolist()]
+        parts, people, shared = _alike(every), np.array([fused.people]), _shared(fused, every)
+        tested = all(part.homogeneity is not None for part in parts if part.several)
+        of_mix = notes.TESTED_MIX if tested else notes.UNTESTED_MIX
+        assumed = (notes.SAME_SUBSETS, of_mix) if len(free.people) > 1 else (of_mix,)
+        return cls(parts, places, np.zeros_like(places), people, shared, "precision", free.target, assumed, free)
 
     @property
     def columns(self) -> tuple[Columns, ...]:
@@ -106,11 +108,6 @@ class FusedItems(Record):
     def untold(self) -> tuple[int, ...]:
         return tuple(sorted({item for part in self.parts for item in part.untold}))
 
-    @property
-    def hidden(self) -> list[ItemReports]:
-        """The parts whose levels are hidden."""
-        return [part for part in self.parts if not part.mix.visible]
-
     @cached_property
     def facts(self) -> Facts:
         return Facts(
@@ -119,20 +116,10 @@ class FusedItems(Record):
             method=f"unbiased, pooled by {self.pool}",
             target=self.target,
             homogeneity=self.homogeneity,
-            assumptions=notes.assume(self.target, *self._assumed, notes.NORMAL),
+            assumptions=notes.assume(self.target, *self.assumed, notes.NORMAL),
             notes=notes.subsets_disagree(self.homogeneity, self.pool),
             manipulation=self._manipulation,
         )
-
-    @property
-    def _assumed(self) -> tuple[str, ...]:
-        """What is assumed about the choice of levels and services."""
-        if self.free is None:
-            several = self.pool == "precision" and len(self.people) > 1
-            return (notes.SAME_SUBSETS if several else notes.ANY_SUBSET, *([notes.FREE_CHOICE] if self.hidden else []))
-        tested = all(part.homogeneity is not None for part in self.hidden)
-        of_mix = notes.TESTED_MIX if tested else notes.UNTESTED_MIX
-        return (notes.SAME_SUBSETS, of_mix) if len(self.free.people) > 1 else (of_mix,)
 
     @property
     def _manipulation(self) -> float:
@@ -145,27 +132,25 @@ class FusedItems(Record):
     @cached_property
     def homogeneity(self) -> Homogeneity | None:
         """The test whether all subsets have the same supports, each by its most precise source; these are apart."""
-        if self.free is not None:
-            return self.free.homogeneity
+        if self.tested is not None:
+            return self.tested.homogeneity
         if len(self.people) < 2:
             return None
-        sets = self.singles
+        sets, patterns = self.singles
         errors = np.array([part.expected_error(sets).mean() for part in self.parts])
         of_subset = (np.flatnonzero(self.subset == place).tolist() for place in range(len(self.people)))
         best = [min(own, key=lambda part: float(errors[part])) for own in of_subset]
-        patterns = [own.pattern_counts(sets) for own in self.columns]
         noise = [errors[place] ** 2 * self.parts[place].mix.reports for place in best]
         return homogeneity_of_targets(self._flat(best, sets, patterns), noise)
 
-    @property
-    def singles(self) -> IntArray:
-        """Every item as a set."""
-        return np.arange(self.columns[0].size)[:, None]
+    @cached_property
+    def singles(self) -> tuple[IntArray, Counts]:
+        return self.parts[0].singles[0], [own for part in self.parts for own in part.singles[1]]
 
     @cached_property
     def item_weights(self) -> FloatArray:
         """The weight of every part in the support of every item, parts × items."""
-        return self._weights(self.singles)
+        return self._weights(self.singles[0])
 
     def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
         """Return the supports of sets of one size; a part that tells nothing about a set does not count."""
@@ -326,10 +311,8 @@ def _mix(source: Source, counts: FloatArray) -> LevelMix:
 
 def _columns(source: Source, counts: FloatArray) -> Columns:
     """Return the reports of a source, given how often each of its cells came."""
-    own = np.rint(counts).astype(np.int64)
-    if source.listed is None:
-        return columns_of(source.channel, own)
-    form, outputs = source.channel.form, source.listed.outputs
+    form, own = source.channel.form, np.rint(counts).astype(np.int64)
+    outputs = np.arange(source.count) if source.listed is None else source.listed.outputs
     if isinstance(form, Bits):
         return columns_of(source.channel, np.repeat(outputs, own, axis=0))
     every = np.zeros(form.count, np.int64)
@@ -359,15 +342,27 @@ def fused_sets(fused: Fused, options: Options) -> Sets:
     check_pooling(options.pool, options.target)
     require_method(options.method, METHODS)
     free = FusedItems.by_subset(fused, options.target)
-    by_size = f"unbiased, people of each subset of services pooled by size{_FREE if free.hidden else ''}"
-    if options.pool == "size":
-        return _stated(fused, free, options, by_size)
-    if not free.hidden:
-        beside = _stated(fused, free, options, by_size) if len(free.people) > 1 else None
-        method = "unbiased, people of each subset of services pooled by precision"
-        return _stated(fused, replace(free, pool="precision"), options, method, beside=beside)
-    worst = float(free.expected_error(free.singles).max())
-    beside = _stated(fused, free, options, by_size) if worst <= HOPELESS else None
+    if any(source.hidden is not None for source in fused.sources):
+        return _hidden(fused, replace(free, assumed=(notes.ANY_SUBSET, notes.FREE_CHOICE)), options)
+    several, beside = len(free.people) > 1, None
+    method = "unbiased, people of each subset of services pooled by"
+    if several or options.pool == "size":
+        beside = _stated(fused, free, options, f"{method} size")
+    if options.pool == "size" and beside is not None:
+        return beside
+    assumed = (notes.SAME_SUBSETS,) if several else free.assumed
+    together = replace(free, pool="precision", assumed=assumed)
+    return _stated(fused, together, options, f"{method} precision", beside=beside)
+
+
+def _hidden(fused: Fused, free: FusedItems, options: Options) -> Sets:
+    """Return the same where services hide levels, and beside it what holds whatever levels depend on."""
+    worst, beside = float(free.expected_error(free.singles[0]).max()), None
+    if options.pool == "size" or worst <= HOPELESS:
+        method = "unbiased, people of each subset of services pooled by size, hidden levels free to depend on items"
+        beside = _stated(fused, free, options, method)
+    if options.pool == "size" and beside is not None:
+        return beside
     reports = FusedItems.by_service(fused, free)
     tests = {source.name: part.homogeneity for source, part in zip(fused.sources, reports.parts, strict=True)}
     told = (
@@ -391,7 +386,10 @@ def _stated(
 ) -> Sets:
     """Return supports and frequent sets of these reports; groups are all parts of a source together."""
     asked, items = fused.asked, fused.asked.values or tuple(map(str, range(fused.size)))
-    weights = np.bincount(reports.source, weights=reports.item_weights.mean(axis=1)).tolist()
+    places = range(len(fused.sources))
+    counts = [Subsets.of(fused).counts(fused, place).sum(axis=0) for place in places]
+    mixes = [_mix(source, own).shares for source, own in zip(fused.sources, counts, strict=True)]
+    weights = np.bincount(reports.source, reports.item_weights.mean(axis=1), len(places)).tolist()
     facts = replace(
         reports.facts,
         question=asked.name,
@@ -401,20 +399,9 @@ def _stated(
             GroupReports(each.name, each.channel.mechanism, each.micro_epsilon / MICRO, each.reports, weight)
             for each, weight in zip(fused.sources, weights, strict=True)
         ),
-        levels=_levels(fused),
+        levels=tuple(chain(*map(level_shares, fused.sources, counts, mixes))),
         notes=told,
         confidence=options.confidence,
     )
     made = state_sets(facts, reports, items, options, beside=beside)
     return replace(made, notes=(*made.notes, join_note(fused)))
-
-
-def _levels(fused: Fused) -> tuple[LevelShare, ...]:
-    """Return how many people are estimated to have chosen each hidden level of each service."""
-    subsets = Subsets.of(fused)
-    every = [subsets.counts(fused, place).sum(axis=0) for place in range(len(fused.sources))]
-    return tuple(
-        level
-        for source, counts in zip(fused.sources, every, strict=True)
-        for level in level_shares(source, counts, _mix(source, counts).shares)
-    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from pldp.estimates.kinds.item_search import SetReports
 from pldp.estimates.kinds.item_sets import ItemReports
-from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, item_supports, search_sets
+from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, search_sets
 from pldp.estimates.kinds.sides import ItemSide, Margin, Side, possible_shares, refuse_ranges
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Facts, GroupReports, LevelShare, PersonWeights
@@ -141,9 +141,10 @@ def state_sets(
     weights: FloatArray | None = None,
 ) -> Sets:
     """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones."""
-    found = item_supports(reports, items)
+    singles, patterns = reports.singles
+    found = reports.estimate(singles, patterns)
     frequent = search_sets(reports, items, options.min_support, options.largest)
-    worst = float(found.standard_error.max())
+    worst = float(found.error.max())
     told = (
         *frequent.notes,
         *facts.notes,
@@ -154,8 +155,8 @@ def state_sets(
         replace(facts, notes=told),
         values=items,
         support=found.support,
-        standard_error=found.standard_error,
-        rare=found.rare,
+        standard_error=found.error,
+        rare=reports.small_counts(singles, patterns),
         sets=frequent,
         weights=weights,
         assumption_free=beside,

@@ -64,6 +64,10 @@ class SetReports(Protocol):
         """The reports by what they show."""
 
     @property
+    def singles(self) -> tuple[IntArray, Counts]:
+        """Every item as a set, and its pattern counts."""
+
+    @property
     def largest(self) -> int:
         """Items of the largest sets that some reports tell about."""
 

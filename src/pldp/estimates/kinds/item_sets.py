@@ -87,6 +87,10 @@ class ItemReports(Record):
     target: Target
     supports: FloatArray | None = None
 
+    def __post_init__(self) -> None:
+        if not self.mix.reports:
+            raise EstimateError("nothing to estimate: groups need at least one report")
+
     @classmethod
     def of(cls, groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemReports:
         """Take the reports about so many items; levels that no report speaks of are left out."""
@@ -108,8 +112,6 @@ class ItemReports(Record):
             forms.append(arrays(channel))
             columns.append(columns_of(channel, outputs) if isinstance(outputs, np.ndarray) else outputs)
         mix = mix or LevelMix.of(None, [own.reports for own in columns])
-        if not mix.reports:
-            raise EstimateError("nothing to estimate: groups need at least one report")
         made = cls(tuple(forms), tuple(columns), mix, pool, target)
         return made._only(np.flatnonzero(mix.matrix.T @ mix.counts).tolist())
 
@@ -157,7 +159,6 @@ class ItemReports(Record):
 
     @cached_property
     def singles(self) -> tuple[IntArray, Counts]:
-        """Every item as a set, and its pattern counts."""
         sets = np.arange(self.forms[0].channel.size)[:, None]
         return sets, [own.pattern_counts(sets) for own in self.columns]
 

@@ -10,7 +10,6 @@ from statistics import NormalDist
 from typing import Any, Final, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_search import Search, SetPart, SetReports
@@ -87,9 +86,8 @@ class Rule(Brief):
 class Itemsets(SetSupports):
     """The sets that a search reports with at least `min_support`, and how many sets of each size it examined.
 
-    `largest` is the size of the largest sets that were looked for and that reports tell about.
-
-    `promise` says which error is controlled; `every_rule` are the association rules within the sets, best first.
+    `largest` is the size of the largest sets that were looked for and that reports tell about, `promise` says which
+    error is controlled, and `every_rule` are the association rules within the sets, best first.
     """
 
     min_support: float
@@ -137,13 +135,10 @@ class Rates(Brief):
     def promise(self, target: str) -> str:
         """Say what is controlled, and whether it is about the population or about the people who reported."""
         whom = "in the population" if target == "population" else "among the people who reported"
+        less, rate = f"less support {whom} than asked for", f"{self.false_positive:g}"
         if self.control == "any":
-            what = f"the probability that any reported set has less support {whom} than asked for is at most"
-        else:
-            what = (
-                f"a set with less support {whom} than asked for, each on its own, is reported with probability at most"
-            )
-        return f"{what} {self.false_positive:g}"
+            return f"the probability that any reported set has {less} is at most {rate}"
+        return f"a set with {less}, each on its own, is reported with probability at most {rate}"
 
 
 DEFAULT_RATES = Rates()
@@ -219,35 +214,23 @@ def supports(
     wanted = [_places(one, places) for one in sets]
     if not wanted:
         raise EstimateError("nothing to count: sets must name at least one set of items")
-    for _, own in _by_size(wanted):
-        _refuse_hopeless(reports, own)
-    return _supports(reports, items, wanted)
-
-
-def item_supports(reports: SetReports, items: Sequence[str]) -> SetSupports:
-    """Return the support of every single item, however large its error."""
-    return _supports(reports, items, [[place] for place in range(len(items))])
-
-
-def _supports(reports: SetReports, items: Sequence[str], wanted: Sequence[Sequence[int]]) -> SetSupports:
-    support, error = np.empty(len(wanted)), np.empty(len(wanted))
-    rare = []
-    for chosen, sets in _by_size(wanted):
-        patterns = [columns.pattern_counts(sets) for columns in reports.columns]
-        found = reports.estimate(sets, patterns)
-        support[chosen], error[chosen] = found.support, found.error
-        rare.append((chosen, reports.small_counts(sets, patterns)))
-    names = tuple(tuple(items[place] for place in one) for one in wanted)
-    joined = SmallCounts.joined(rare)
-    return SetSupports.of(reports.facts, sets=names, support=support, standard_error=error, rare=joined)
-
-
-def _by_size(wanted: Sequence[Sequence[int]]) -> Iterator[tuple[npt.NDArray[np.intp], IntArray]]:
-    """Yield the sets of each size, and which of all they are."""
-    sizes = np.array([len(one) for one in wanted])
+    sizes, rare = np.array([len(one) for one in wanted]), []
+    support, error = np.empty((2, len(wanted)))
     for size in np.unique(sizes).tolist():
         chosen = np.flatnonzero(sizes == size)
-        yield chosen, np.array([wanted[place] for place in chosen.tolist()], np.int64)
+        own = np.array([wanted[place] for place in chosen.tolist()], np.int64)
+        _refuse_hopeless(reports, own)
+        patterns = [columns.pattern_counts(own) for columns in reports.columns]
+        found = reports.estimate(own, patterns)
+        support[chosen], error[chosen] = found.support, found.error
+        rare.append((chosen, reports.small_counts(own, patterns)))
+    return SetSupports.of(
+        reports.facts,
+        sets=tuple(tuple(items[place] for place in one) for one in wanted),
+        support=support,
+        standard_error=error,
+        rare=SmallCounts.joined(rare),
+    )
 
 
 def _refuse_hopeless(reports: ItemReports, sets: IntArray) -> None:
@@ -288,29 +271,23 @@ def itemsets(
     target: Target = "population",
     pool: Pool = "precision",
 ) -> Itemsets:
-    """Find the sets of items that at least a share `min_support` of the people have.
+    """Find the sets of items that at least a share `min_support` of the people have, and the rules within them.
 
-    A set is reported when support − z·se ≥ min_support. With `Rates(control="any")` the probability that *any* set is
-    reported whose true support is below min_support is at most `false_positive`: z is that of the rate divided by
-    `largest` and by the number of all sets of the size (Bonferroni), whichever sets the search looks at. With
-    `control="each"` the rate is that of each such set on its own, and many sets give many false ones. Both rest on the
-    normal approximation, and both are about the `target`: the population that the respondents are a random sample of,
-    unless asked for the respondents themselves. A set is followed further unless support + z'·se < min_support, z'
-    being that of `miss`: a set with enough support loses each of its subsets, and itself, with at most that
-    probability. Sets that would be reported with at most that probability, were they as frequent as their rarest subset
-    can be, are not counted.
-    For the respondents themselves, reports that were not perturbed are mined exactly.
+    A set is reported when support − z·se ≥ min_support, and followed further unless support + z'·se < min_support; z
+    and z' are those of `rates`, z divided by `largest` and by the number of all sets of the size (Bonferroni) where
+    *any* false set counts. Both rest on the normal approximation, and both are about the `target`. A set with enough
+    support loses each of its subsets, and itself, with at most the probability `miss`; sets that would be reported with
+    at most that probability, were they as frequent as their rarest subset can be, are not counted. For the respondents
+    themselves, reports that were not perturbed are mined exactly.
 
     Parameters
     ----------
     groups, items
         Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
-    min_support
-        Share of people, above 0 and at most 1.
-    largest
-        Number of items of the largest sets.
+    min_support, largest
+        Share of people, above 0 and at most 1; number of items of the largest sets.
     rates
-        The errors that are allowed, see above.
+        The errors that are allowed.
     target, pool
         See `Options`; that groups have the same supports is tested per item.
 
@@ -376,7 +353,7 @@ def _rules_within(reports: SetReports, part: SetPart, items: Sequence[str]) -> I
             supports, covariance = reports.covariances(sets, part.patterns, (whole, given, rest))
             numbers = _rule_numbers(supports, covariance)
             for number in np.flatnonzero((supports[1] > 0) & (supports[2] > 0)):
-                antecedent, consequent = (tuple(items[sets[number, place]] for place in part) for part in (given, rest))
+                antecedent, consequent = (tuple(items[sets[number, place]] for place in own) for own in (given, rest))
                 yield Rule(antecedent, consequent, *numbers[number])
 
 
