@@ -89,7 +89,8 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
 
 def _of_levels(question: Choices, reports: ItemReports, options: Options, levels: Sequence[str]) -> Sets:
     """Return supports and sets from reports that show their levels, those pooled by size beside others."""
-    weights = reports.weights
+    linear = reports.items
+    weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
     named = zip(levels, reports.forms, reports.mix.counts.tolist(), weights.mean(axis=1).tolist(), strict=True)
     facts = replace(
         _facts(question, reports, options),

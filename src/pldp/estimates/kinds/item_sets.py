@@ -63,10 +63,7 @@ _ROUNDS: Final = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenBaskets(Record):
-    """Reports of sets whose levels are hidden: the channel of every level, the labels, and the outputs of each label.
-
-    Outputs are packed rows of bits, counts of integers, or whatever counts them.
-    """
+    """Reports of sets whose levels are hidden: channels of all levels, what labels show of these, outputs by label."""
 
     channels: tuple[Channel, ...]
     mix: LevelMix
@@ -174,11 +171,6 @@ class ItemReports(Record):
         told = _any_told(patterns)
         return self.decode(sets[told], [own[told] for own in patterns])
 
-    @property
-    def weights(self) -> FloatArray:
-        """The weight of each level in the support of every item (levels × items), where levels show."""
-        return np.asarray((self.items.slope * self.items.evidence.shares).sum(axis=2))
-
     @cached_property
     def own_supports(self) -> FloatArray:
         """Supports of all items pooled by size; items that no report tells about are as frequent as the mean of all."""
@@ -201,10 +193,10 @@ class ItemReports(Record):
         return np.clip(found, 1 / self.mix.reports, 1 - 1 / self.mix.reports)
 
     def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
-        levels, size = len(self._told_by(sets.shape[1])), len(sets)
-        contrasts = np.ones((size, levels or len(self.forms)))
+        levels, size = self._told_by(sets.shape[1]) or self.forms, len(sets)
+        contrasts = np.ones((size, len(levels)))
         found = Estimated(np.full(size, np.nan), np.full(size, np.inf), np.zeros(size), contrasts)
-        told = np.flatnonzero(_any_told(patterns)) if levels else np.zeros(0, np.intp)
+        told = self._told(patterns)
         for start in range(0, len(told), _AT_A_TIME):
             some = told[start : start + _AT_A_TIME]
             linear = self.decode(sets[some], [own[some] for own in patterns])
@@ -257,8 +249,8 @@ class ItemReports(Record):
         return float(min(_least_variance(forms, reports, items, part) for part in range(items + 1)) ** 0.5)
 
     def small_counts(self, sets: IntArray, patterns: Counts) -> SmallCounts | None:
-        told = np.flatnonzero(_any_told(patterns))
-        if not len(told) or not self._told_by(sets.shape[1]):
+        told = self._told(patterns)
+        if not len(told):
             return None
         linear = self.decode(sets[told], [own[told] for own in patterns])
         sampled = 1.0
@@ -300,6 +292,11 @@ class ItemReports(Record):
         """Return the levels that count for sets of so many items: those that tell about them, by size all or none."""
         told = self._tell_alone(items)
         return told if self.pool == "precision" or len(told) == len(self.forms) else []
+
+    def _told(self, patterns: Counts) -> npt.NDArray[np.intp]:
+        """Return the sets that some report tells about, if levels count for them."""
+        counted = self._told_by(patterns[0].shape[1].bit_length() - 1)
+        return np.flatnonzero(_any_told(patterns)) if counted else np.zeros(0, np.intp)
 
     def _table(self, patterns: Counts) -> FloatArray:
         """Return counts of patterns, shown × sets × patterns, with those of reports that do not tell."""

@@ -108,12 +108,9 @@ class Itemsets(SetSupports):
 class Rates(Brief):
     """The errors that a search may make.
 
-    Attributes
-    ----------
-    false_positive, control
-        Probability that `any` set is reported that has less support than asked for, or the one of `each` such set.
-    miss
-        Probability that a set with enough support is given up, once for the set and once for each of its subsets.
+    `false_positive` is the probability that `any` set is reported that has less support than asked for, or the one of
+    `each` such set (`control`); `miss` that a set with enough support is given up, once for the set and once for each
+    of its subsets.
     """
 
     false_positive: float = 0.05
@@ -185,19 +182,11 @@ def supports(
     target: Target = "population",
     pool: Pool = "precision",
 ) -> SetSupports:
-    """Return the unbiased supports of chosen sets with standard errors.
+    """Return the unbiased supports of chosen sets (names of items) with standard errors.
 
-    Parameters
-    ----------
-    groups, items
-        Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
-    sets
-        The sets, as names of items.
-    target, pool
-        See `Options`.
+    `groups` are the channel and the packed rows of each group of people, `items` the name of each bit, or both what
+    `baskets_of` returns; for `target` and `pool` see `Options`.
 
-    Examples
-    --------
     >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets, perturb_item_sets
     >>> items = ["beer", "bread", "milk"]
@@ -235,16 +224,17 @@ def supports(
 
 def _refuse_hopeless(reports: ItemReports, sets: IntArray) -> None:
     """Refuse sets that reports do not tell about, or whose supports would say nothing."""
-    items, worst = sets.shape[1], float(reports.expected_error(sets).max())
+    size, worst = sets.shape[1], float(reports.expected_error(sets).max())
+    text = f"a set of {size} items is too large for these channels:"
     if math.isinf(worst):
+        most = min(form.largest for form in reports.forms)
         raise EstimateError(
-            f"a set of {items} items is too large for these channels: reports of some level tell about at most "
-            f"{min(form.largest for form in reports.forms)} items together; ask for smaller sets"
+            f"{text} reports of some level tell about at most {most} items together; ask for smaller sets"
         )
     if worst > HOPELESS:
         raise EstimateError(
-            f"a set of {items} items is too large for these channels: with {reports.mix.reports:,} reports its "
-            f"support has a standard error of {worst:.2g}; ask for smaller sets, more people or a larger epsilon"
+            f"{text} with {reports.mix.reports:,} reports its support has a standard error of {worst:.2g}; ask for "
+            "smaller sets, more people or a larger epsilon"
         )
 
 
@@ -280,19 +270,10 @@ def itemsets(
     at most that probability, were they as frequent as their rarest subset can be, are not counted. For the respondents
     themselves, reports that were not perturbed are mined exactly.
 
-    Parameters
-    ----------
-    groups, items
-        Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
-    min_support, largest
-        Share of people, above 0 and at most 1; number of items of the largest sets.
-    rates
-        The errors that are allowed.
-    target, pool
-        See `Options`; that groups have the same supports is tested per item.
+    `groups` and `items` are those of `supports`, `min_support` is above 0 and at most 1, and `largest` the number of
+    items of the largest sets; for `target` and `pool` see `Options`. That groups have the same supports is tested per
+    item.
 
-    Examples
-    --------
     >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets
     >>> items = ["beer", "bread", "milk"]
