@@ -12,8 +12,7 @@ from helpers.claims import FALSE_ALARM, mean_is, runs
 from helpers.enumerated import chances, numbers_of
 from helpers.samples import counts_of, label_reports, law
 from pldp.estimates import expected_reports
-from pldp.estimates.linear.covariance import label_covariance
-from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.labels import LabelReports, label_covariance
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.mechanisms import RandomizedResponse, family, hideable, micro_epsilon, names

@@ -4,7 +4,7 @@ from pldp.estimates.combining import Combined, combine
 from pldp.estimates.forgery import forgery_of
 from pldp.estimates.fused.verb import estimate_fused, fused_applies
 from pldp.estimates.kinds.association import Association
-from pldp.estimates.kinds.choice import frequencies
+from pldp.estimates.kinds.choice import GroupShares, Shares, frequencies
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.item_sets import Baskets, HiddenBaskets
 from pldp.estimates.kinds.item_supports import (
@@ -19,7 +19,6 @@ from pldp.estimates.kinds.item_supports import (
     supports,
 )
 from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult, share_between
-from pldp.estimates.kinds.shares import GroupShares, Shares
 from pldp.estimates.kinds.sides import Margin
 from pldp.estimates.kinds.table import Table, cross, three_way, two_way
 from pldp.estimates.likelihood.density import Density, density

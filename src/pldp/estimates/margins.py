@@ -25,27 +25,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NoReturn, cast
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds import sides
 from pldp.estimates.kinds.cells import Cells, table_counts
-from pldp.estimates.kinds.choice import frequencies
-from pldp.estimates.kinds.shares import Shares, standard_errors
-from pldp.estimates.kinds.sides import LabelSide
-from pldp.estimates.linear.evidence import label_chances
+from pldp.estimates.kinds.choice import Shares, side, standard_errors
+from pldp.estimates.kinds.sides import LabelSide, Side
+from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
-from pldp.estimates.results.options import Known, Pool, Target, check_pooling, one_of
-from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
+from pldp.estimates.results.options import Known, Options, Pool, Target, check_pooling, one_of
+from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
-from pldp.tallies import Pair, TableCounts, Tally
+from pldp.tallies import TableCounts, Tally
 from pldp.words import unknown
 
 FAR_FROM_ZERO: Final = 6.0
@@ -122,17 +120,13 @@ def uncorrected_notes(tally: Tally, known: Known) -> dict[str, Note]:
     A question can be corrected if it was tallied as a pair with the known one.
     """
     name = Margin.of(tally.survey, known).question
-    paired = {other for pair in _pairs_of_labels(tally) if name in pair for other in pair if other != name}
+    domains = {each.name: each.domain for each in tally.survey.questions}
+    pairs = (pair for pair in tally.paired if len(pair) == 2 and name in pair)
+    paired = {other for pair in pairs for other in pair if domains[other] == "labels"} - {name}
     if not paired:
         raise EstimateError(f"known: no question was tallied as a pair with {name!r}; tally the reports with pairs")
     others = (each.name for each in tally.survey.questions if each.name not in paired)
     return {other: notes.not_corrected(other, name) for other in others}
-
-
-def _pairs_of_labels(tally: Tally) -> list[Pair]:
-    """Return the tallied pairs of choices of one label."""
-    domains = {each.name: each.domain for each in tally.survey.questions}
-    return [pair for pair in tally.paired if len(pair) == 2 and all(domains[name] == "labels" for name in pair)]
 
 
 def correct_shares(
@@ -168,36 +162,39 @@ def correct_shares(
     """
     margin = Margin.of(tally.survey, known)
     _refuse_options(tally.survey, question, margin, method, pool, target)
-    shown = label_chances(tally.survey, [question]).visible
-    own, other = (frequencies(tally, name, pool=pool if shown else "precision") for name in (question, margin.question))
-    cells = _cells(tally, question, margin.question, [_side(tally, each) for each in (own, other)])
-    table = _Table.of(cells, [bool(tally.survey.question(each.question).stages) for each in (own, other)], pool)
+    asked = [cast("Choice", tally.survey.question(name)) for name in (question, margin.question)]
+    chances = label_chances(tally.survey, (question, margin.question))
+    # Shares of one question by size are too rough with hidden levels, and only say which weights are good.
+    alone = Options(pool=pool if chances.visible else "precision")
+    cells = _cells(tally, chances, [side(tally, each, alone, None) for each in asked])
+    table = _Table.of(cells, [bool(each.stages) for each in asked], pool)
     merged = _merge(table, margin)
-    correction = _Correction.of(table, margin, merged)
+    factors, ratios = _factors(table, margin, merged)
     together = pool == "precision" and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
-    covariance = table.covariance(correction.influence)
-    alone = correct_shares(tally, question, known, pool="size") if together else None
+    covariance = table.corrected_covariance(factors, ratios)
+    own, other = (each.margin for each in cells.sides)
+    several = [[margin.labels[place] for place in places] for places in merged if len(places) > 1]
     return Shares(
         question=question,
-        text=own.text,
+        text=asked[0].text,
         values=own.values,
-        shares=correction.shares,
+        shares=table.shares @ factors,
         standard_error=standard_errors(covariance),
+        covariance_matrix=covariance,
         reports=table.reports,
+        manipulation=table.manipulation(factors),
         method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.question!r}",
         target=target,
         homogeneity=own.homogeneity,
-        assumption_free=alone,
+        assumption_free=correct_shares(tally, question, known, pool="size") if together else None,
         assumptions=(notes.like_those_who_did_not(margin.question), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
         notes=(
             *dict.fromkeys((*own.notes, *other.notes)),
             *margin.notes,
-            *_merged_notes(margin, merged),
+            *((notes.margin_merged(margin.question, several),) if several else ()),
             notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
         ),
-        manipulation=table.manipulation(correction.factors),
-        covariance_matrix=covariance,
     )
 
 
@@ -214,29 +211,21 @@ def _refuse_options(survey: Survey, question: str, margin: Margin, method: str |
     one_of("method, where shares are corrected to known ones,", method or "unbiased", ("unbiased",))
 
 
-def _side(tally: Tally, own: Shares) -> LabelSide:
-    """Return the labels of a question with their shares."""
-    forms = [label_arrays(channel) for channel in tally.survey.question(own.question).channels]
-    return LabelSide(
-        margin=sides.Margin(own.question, own.values, own.shares, own.consistent(), own.reports), forms=forms
-    )
-
-
-def _cells(tally: Tally, question: str, margin: str, sides: Sequence[LabelSide]) -> Cells:
-    """Return the reports of both questions, the one to be corrected first."""
-    if (question, margin) in tally.paired:
-        counts = table_counts(tally, (question, margin))
-    elif (margin, question) in tally.paired:
-        turned = table_counts(tally, (margin, question))
-        counts = {levels[::-1]: TableCounts(own.marked.T) for levels, own in turned.items()}
-    else:
+def _cells(tally: Tally, chances: LabelChances, sides: Sequence[Side]) -> Cells:
+    """Return the reports of both questions, the one to be corrected first, whatever the order of the pair."""
+    question, margin = (each.margin.question for each in sides)
+    turned = {
+        levels[::-1]: TableCounts(own.marked.T) for levels, own in table_counts(tally, (margin, question)).items()
+    }
+    counts = table_counts(tally, (question, margin)) or turned
+    if not counts:
         raise EstimateError(
             f"known: questions {question!r} and {margin!r} were not tallied as a pair; tally the reports with "
             f"pairs=[({question!r}, {margin!r})]"
         )
     if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers both {question!r} and {margin!r}, so there is nothing to correct")
-    return Cells.of(sides, label_chances(tally.survey, (question, margin)), counts, None)
+    return Cells.of(sides, chances, counts, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,27 +247,22 @@ class _Table:
     def of(cls, cells: Cells, tracked: Sequence[bool], pool: Pool) -> _Table:
         """Decode with the weights of the engine; shares of each question sum to 1 where they can."""
         linear, _ = cells.decode(pool)
-        evidence = linear.evidence
-        sides = [cast("LabelSide", side) for side in cells.sides]
-        states = [side.patterns.states for side in sides]
-        counted = np.zeros((len(evidence.levels), states[0] * states[1]))
-        counted[:, -linear.weights.shape[2] :] = linear.weights[0]
-        marks = []
-        for axis, side in enumerate(sides):
-            of_level = [_decoder(form, side.margin.possible, plain=tracked[axis]) for form in side.forms]
-            whole = np.eye(side.size + 1)[-1]
-            decoded = [np.stack([whole - own, own], axis=1) for own in of_level]
+        evidence, marks = linear.evidence, []
+        for axis, own in enumerate(cells.sides):
+            whole = np.eye(own.size + 1)[-1]
+            forms = cast("LabelSide", own).forms
+            of_level = [_decoder(form, own.margin.possible, plain=tracked[axis]) for form in forms]
+            decoded = [np.stack([whole - each, each], axis=1) for each in of_level]
             marks.append(np.array([decoded[cells.levels(axis)[level]] for level in evidence.levels]))
-        found = cls(cells, linear, counted.reshape(-1, *states), marks[0], marks[1], np.zeros(cells.shape))
-        return replace(found, shares=np.einsum("txy,taxp,tpq,tmyq->am", found.counted, *found._unmixed))
-
-    @property
-    def _unmixed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What marks count, and between it the shares of marks of every level."""
-        evidence, combinations = self.linear.evidence, self.cells.chances.combinations
-        nothing = np.zeros((self.first.shape[3], self.second.shape[3]))
-        marked = np.array([self.cells.marked.get(shown, nothing) for shown in combinations]) / evidence.reports
-        return self.first, np.tensordot(evidence.undo[evidence.levels], marked, 1), self.second
+        first, second = marks
+        counted = np.zeros((len(evidence.levels), first.shape[2] * second.shape[2]))
+        counted[:, -linear.weights.shape[2] :] = linear.weights[0]
+        counted = counted.reshape(len(counted), first.shape[2], -1)
+        none = np.zeros((first.shape[3], second.shape[3]))
+        marked = np.array([cells.marked.get(shown, none) for shown in cells.chances.combinations]) / evidence.reports
+        undone = np.tensordot(evidence.undo[evidence.levels], marked, 1)
+        shares = np.einsum("txy,taxp,tpq,tmyq->am", counted, first, undone, second)
+        return cls(cells, linear, counted, first, second, shares)
 
     @property
     def reports(self) -> int:
@@ -295,6 +279,12 @@ class _Table:
         """The covariance of π̂(m)."""
         size, groups = self.shares.shape
         return self.covariance(self.influence(np.ones((groups, size)), np.eye(groups)))
+
+    def corrected_covariance(self, factors: FloatArray, ratios: FloatArray) -> FloatArray:
+        """Return the covariance of the corrected shares, to first order: that of ψ for these c_m and r_am."""
+        size = len(ratios)
+        own = self.influence(np.eye(size), np.tile(factors, (size, 1)))
+        return self.covariance(own - self.influence(np.ones((size, size)), factors * ratios))
 
     def influence(self, rows: FloatArray, columns: FloatArray) -> FloatArray:
         """Return what marks add to the error of Σ_am u_a v_m π̂(a, m), for rows u and v: shown × rows × marks × marks.
@@ -403,36 +393,10 @@ def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
     )
 
 
-def _merged_notes(margin: Margin, merged: Sequence[Sequence[int]]) -> tuple[Note, ...]:
-    some = [[margin.labels[place] for place in places] for places in merged if len(places) > 1]
-    return (notes.margin_merged(margin.question, some),) if some else ()
-
-
-@dataclass(frozen=True, eq=False)
-class _Correction:
-    """The factor c_m of every label and the ratios r_am, alike for labels that were merged."""
-
-    table: _Table
-    factors: FloatArray
-    ratios: FloatArray
-
-    @classmethod
-    def of(cls, table: _Table, margin: Margin, merged: Sequence[Sequence[int]]) -> _Correction:
-        """Divide what is known by what was found, group by group."""
-        member = np.zeros((len(margin.labels), len(merged)))
-        for group, places in enumerate(merged):
-            member[list(places), group] = 1
-        found = table.margin @ member
-        return cls(table, member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T)
-
-    @property
-    def shares(self) -> FloatArray:
-        """Σ_m known(m)·π̂(a, m)/π̂(m)."""
-        return np.asarray(self.table.shares @ self.factors)
-
-    @property
-    def influence(self) -> FloatArray:
-        """ψ: what marks add to the error of the shares, to first order; see `_Table.influence`."""
-        size = len(self.ratios)
-        own = self.table.influence(np.eye(size), np.tile(self.factors, (size, 1)))
-        return own - self.table.influence(np.ones((size, size)), self.factors * self.ratios)
+def _factors(table: _Table, margin: Margin, merged: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
+    """Return the factor c_m of every label and the ratios r_am, alike for labels that were merged."""
+    member = np.zeros((len(margin.labels), len(merged)))
+    for group, places in enumerate(merged):
+        member[list(places), group] = 1
+    found = table.margin @ member
+    return member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T

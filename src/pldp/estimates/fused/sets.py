@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, pairwise, product
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from pldp.estimates.fused.services import (
     Subsets,
     best_weights,
     common_drawing,
-    hidden_cells,
     join_note,
     level_shares,
     require_method,
+    source_groups,
+    source_mix,
 )
 from pldp.estimates.kinds.choices import Sets, state_sets
 from pldp.estimates.kinds.item_search import Counts, Estimated
@@ -31,15 +32,14 @@ from pldp.estimates.kinds.item_sets import ItemReports, of_part
 from pldp.estimates.kinds.item_supports import HOPELESS
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
-from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
-from pldp.estimates.results.facts import Facts, GroupReports, Homogeneity, Note
+from pldp.estimates.results.facts import Facts, Homogeneity, Note
 from pldp.estimates.results.options import Options, Pool, Target, check_pooling
-from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel
+from pldp.mechanisms import Bits
 from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, Columns, Fused, Source, columns_of
@@ -286,37 +286,20 @@ def _padded(tables: list[FloatArray]) -> list[FloatArray]:
     return [np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, most - each.shape[-1])]) for each in tables]
 
 
-def _shown(source: Source) -> tuple[Sequence[Channel], IntArray, CategoricalChannel | None]:
-    """Return the channel of every level of a source, the label of each of its cells, and the channel of labels."""
-    if source.hidden is None:
-        return (source.channel,), np.zeros(source.count, np.int64), None
-    hidden, labels, _ = hidden_cells(source)
-    return hidden.channels, labels, cast("CategoricalChannel", hidden.label)
-
-
 def _part(source: Source, counts: FloatArray) -> ItemReports:
     """Return reports of a source, given how often each of its cells came."""
-    channels, labels, _ = _shown(source)
-    forms: tuple[SetArrays, ...] = tuple(map(arrays, channels))
-    columns = tuple(_columns(source, counts * (labels == own)) for own in range(len(forms)))
-    return ItemReports(forms, columns, _mix(source, counts), "precision", "population")
-
-
-def _mix(source: Source, counts: FloatArray) -> LevelMix:
-    """Return what reports of a source show of levels, given how often each of its cells came."""
-    channels, labels, label = _shown(source)
-    shown = np.bincount(labels, weights=counts, minlength=len(channels))
-    return LevelMix.of(label, np.rint(shown).astype(int).tolist())
+    forms: tuple[SetArrays, ...] = tuple(map(arrays, source.channels))
+    columns = tuple(_columns(source, counts * (source.labels == label)) for label in range(len(forms)))
+    return ItemReports(forms, columns, source_mix(source, counts), "precision", "population")
 
 
 def _columns(source: Source, counts: FloatArray) -> Columns:
     """Return the reports of a source, given how often each of its cells came."""
     form, own = source.channel.form, np.rint(counts).astype(np.int64)
-    outputs = np.arange(source.count) if source.listed is None else source.listed.outputs
     if isinstance(form, Bits):
-        return columns_of(source.channel, np.repeat(outputs, own, axis=0))
+        return columns_of(source.channel, np.repeat(source.outputs, own, axis=0))
     every = np.zeros(form.count, np.int64)
-    np.add.at(every, outputs.astype(np.int64), own)
+    np.add.at(every, source.outputs.astype(np.int64), own)
     return columns_of(source.channel, every)
 
 
@@ -328,7 +311,7 @@ def _shared(fused: Fused, parts: Sequence[ItemReports]) -> tuple[Shared, ...]:
         people = fused.counts[both]
         if not len(people):
             continue
-        one, two = (_shown(fused.sources[place])[1][fused.cells[both, place]] for place in (first, second))
+        one, two = (fused.sources[place].labels[fused.cells[both, place]] for place in (first, second))
         undo, redo = parts[first].mix.inverse, parts[second].mix.inverse
         counts = np.bincount(one * len(redo) + two, weights=people, minlength=len(undo) * len(redo))
         levels = undo @ (counts.reshape(len(undo), len(redo)) / people.sum()) @ redo.T
@@ -386,20 +369,19 @@ def _stated(
 ) -> Sets:
     """Return supports and frequent sets of these reports; groups are all parts of a source together."""
     asked, items = fused.asked, fused.asked.values or tuple(map(str, range(fused.size)))
-    places = range(len(fused.sources))
-    counts = [Subsets.of(fused).counts(fused, place).sum(axis=0) for place in places]
-    mixes = [_mix(source, own).shares for source, own in zip(fused.sources, counts, strict=True)]
-    weights = np.bincount(reports.source, reports.item_weights.mean(axis=1), len(places)).tolist()
+    subsets, weights = (
+        Subsets.of(fused),
+        np.bincount(reports.source, reports.item_weights.mean(axis=1), len(fused.sources)),
+    )
+    every = [(source, subsets.counts(fused, place).sum(axis=0)) for place, source in enumerate(fused.sources)]
+    levels = (level_shares(source, counts, source_mix(source, counts).shares) for source, counts in every)
     facts = replace(
         reports.facts,
         question=asked.name,
         text=asked.text,
         method=method,
-        groups=tuple(
-            GroupReports(each.name, each.channel.mechanism, each.micro_epsilon / MICRO, each.reports, weight)
-            for each, weight in zip(fused.sources, weights, strict=True)
-        ),
-        levels=tuple(chain(*map(level_shares, fused.sources, counts, mixes))),
+        groups=tuple(source_groups(fused, weights.tolist())),
+        levels=tuple(chain(*levels)),
         notes=told,
         confidence=options.confidence,
     )

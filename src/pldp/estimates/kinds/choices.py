@@ -12,8 +12,9 @@ from pldp.estimates.kinds.item_search import SetReports
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, search_sets
 from pldp.estimates.kinds.sides import ItemSide, Margin, Side, possible_shares, refuse_ranges
+from pldp.estimates.linear.mix import LevelMix, mix_of, name_levels
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Facts, GroupReports, LevelShare, PersonWeights
+from pldp.estimates.results.facts import Facts, Note, PersonWeights
 from pldp.estimates.results.intervals import make_rows
 from pldp.estimates.results.options import Options
 from pldp.estimates.results.result import Result
@@ -22,6 +23,14 @@ from pldp.survey import Choices
 from pldp.tallies import Tally
 
 METHODS: Final = ()
+
+_METHODS: Final = {
+    (True, "precision"): "unbiased, pooled by precision",
+    (True, "size"): "unbiased, pooled by size",
+    (False, "precision"): "approximately unbiased, hidden levels, labels pooled by precision",
+    (False, "size"): "unbiased, hidden levels and items free to depend on each other",
+}
+"""How supports are made, by whether reports show their level, and the pooling."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -81,55 +90,45 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets, and beside them what holds whatever levels depend on."""
     baskets, items = baskets_of(tally, question.name, mix=options.mix)
     reports = ItemReports.of(baskets, len(items), options.pool, options.target)
-    if not reports.mix.visible:
-        return _of_labels(question, reports, options)
-    levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
-    return _of_levels(question, reports, options, levels)
-
-
-def _of_levels(question: Choices, reports: ItemReports, options: Options, levels: Sequence[str]) -> Sets:
-    """Return supports and sets from reports that show their levels, those pooled by size beside others."""
-    linear = reports.items
-    weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
-    named = zip(levels, reports.forms, reports.mix.counts.tolist(), weights.mean(axis=1).tolist(), strict=True)
-    facts = replace(
-        _facts(question, reports, options),
-        method=f"unbiased, pooled by {reports.pool}",
-        groups=tuple(  # the weight of a level is its mean weight in the supports of the items
-            GroupReports(name, form.channel.mechanism, question.answer_epsilon(name), count, weight)
-            for name, form, count, weight in named
-        ),
-    )
-    beside = _of_levels(question, reports.free(), options, levels) if reports.several else None
-    return state_sets(facts, reports, question.values, options, beside=beside, weights=weights)
-
-
-def _of_labels(question: Choices, reports: ItemReports, options: Options) -> Sets:
-    """Return supports and sets from reports that hide their levels, and beside them those that assume nothing."""
-    chosen = zip(question.levels, question.channels, reports.mix.shares.tolist(), strict=True)
-    levels = tuple(
-        LevelShare(level.name, channel.mechanism, question.answer_epsilon(level.name), share)
-        for level, channel, share in chosen
-    )
-    facts = replace(_facts(question, reports, options), levels=levels)
+    mix = mix_of(tally, question.name, options.mix)
     if not reports.several:
-        method = "unbiased, hidden levels and items free to depend on each other"
-        return state_sets(replace(facts, method=method), reports, question.values, options)
-    free, beside = reports.free(), None
-    told = (*reports.mix.notes, *notes.weak_test(reports.homogeneity))
-    worst = float(free.expected_error(reports.singles[0]).max())
-    if worst <= HOPELESS:
-        beside = _of_labels(question, free, options)
-    else:
-        told = (*told, notes.no_free_shares(worst))
-    method = "approximately unbiased, hidden levels, labels pooled by precision"
-    return state_sets(replace(facts, method=method, notes=told), reports, question.values, options, beside=beside)
+        return _stated(question, mix, reports, options)
+    free, told = reports.free(), tuple[Note, ...]()
+    if not mix.visible:
+        told = (*mix.notes, *notes.weak_test(reports.homogeneity))
+        worst = float(free.expected_error(reports.singles[0]).max())
+        if worst > HOPELESS:
+            return _stated(question, mix, reports, options, told=(*told, notes.no_free_shares(worst)))
+    beside = _stated(question, mix, free, options)
+    return _stated(question, mix, reports, options, beside=beside, told=told)
 
 
-def _facts(question: Choices, reports: ItemReports, options: Options) -> Facts:
-    """Return what results state of any reports of a question, but notes: these are those of a search."""
-    about = replace(reports.facts, question=question.name, text=question.text)
-    return replace(about, confidence=options.confidence, notes=())
+def _stated(
+    question: Choices,
+    mix: LevelMix,
+    reports: ItemReports,
+    options: Options,
+    *,
+    beside: Sets | None = None,
+    told: tuple[Note, ...] = (),
+) -> Sets:
+    """Return supports and frequent sets of these reports; `mix` is that of all levels, with reports or without."""
+    names, linear = name_levels(question), reports.items
+    weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
+    # The weight of a level is its mean weight in the supports of the items.
+    groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
+    facts = replace(
+        reports.facts,
+        question=question.name,
+        text=question.text,
+        method=_METHODS[mix.visible, reports.pool],
+        groups=groups,
+        levels=mix.levels_of(names),
+        notes=told,
+        confidence=options.confidence,
+    )
+    weighted = weights if groups else None
+    return state_sets(facts, reports, question.values, options, beside=beside, weights=weighted)
 
 
 def state_sets(

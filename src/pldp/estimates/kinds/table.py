@@ -41,7 +41,6 @@ from pldp.estimates.results.facts import Note, PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
 from pldp.estimates.results.notes import (
     CONSERVATIVE,
-    ROUGH_WEIGHTS,
     assume,
     bent,
     levels_disagree,
@@ -376,9 +375,8 @@ class Reports:
         return [side.for_worth(own) for side, own in zip(sides, worth, strict=True)]
 
     def _assumptions(self, cells: Cells, target: Target, *, together: bool) -> tuple[str, ...]:
-        rough = (ROUGH_WEIGHTS,) if together and self.mix.visible else ()
         straight = (line for side in cells.sides for line in side.assumptions())
-        return assume(target, *self.mix.assumed("shares", together=together, tested=True), *rough, *straight)
+        return assume(target, *self.mix.assumed("shares", together=together, tested=True), *straight)
 
 
 def _people(linear: Linear) -> PersonWeights:

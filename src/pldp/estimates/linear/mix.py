@@ -22,7 +22,7 @@ Reference: Donoho, "Statistical Estimation and Optimal Recovery" (1994), for aff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -33,12 +33,12 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
-from pldp.estimates.results.facts import TEST_LEVEL, Note
+from pldp.estimates.results.facts import TEST_LEVEL, GroupReports, LevelShare, Note
 from pldp.estimates.results.options import Mix
 from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
-from pldp.survey import Survey
+from pldp.survey import Question, Survey
 from pldp.tallies import Tally
 from pldp.words import unknown
 
@@ -55,6 +55,10 @@ UNSURE: Final = 0.25
 
 _LEAN: Final = 0.1
 """Largest |p − ½| of a pseudo-report: its log-likelihood is then quadratic to within 2 %."""
+
+
+LevelName = tuple[str, str, float]
+"""Name, mechanism and ε of a level."""
 
 
 class PseudoReports(NamedTuple):
@@ -297,6 +301,11 @@ class LevelMix(Record):
         """Whether labels barely tell how many people chose each level, so that the scale of all estimates is unsure."""
         return bool(np.diag(self.covariance).max() > UNSURE**2)
 
+    @property
+    def words(self) -> str:
+        """What the method of a result says of levels, before how they are pooled."""
+        return "" if self.visible else "hidden levels "
+
     def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
         """Return what a result assumes about the choice of levels, if people of all levels are taken `together`.
 
@@ -305,7 +314,7 @@ class LevelMix(Record):
         if not together:
             return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
         if self.visible:
-            return (notes.same(what),)
+            return (notes.same(what), *((notes.ROUGH_WEIGHTS,) if what == "shares" else ()))
         return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
 
     @property
@@ -317,6 +326,22 @@ class LevelMix(Record):
     def contradicted(self) -> tuple[Note, ...]:
         """Say that labels contradict the mix that was given, where they do."""
         return (notes.MIX_CONTRADICTED,) if self.contradicts(TEST_LEVEL) else ()
+
+    def groups_of(
+        self, levels: Sequence[LevelName], used: Sequence[int], weights: FloatArray
+    ) -> tuple[GroupReports, ...]:
+        """Return the reports of the levels that are used, with their weights, where reports show levels."""
+        if not self.visible:
+            return ()
+        parts = zip(used, weights.tolist(), strict=True)
+        return tuple(GroupReports(*levels[place], int(self.counts[place]), weight) for place, weight in parts)
+
+    def levels_of(self, levels: Iterable[LevelName], shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
+        """Return how many people are estimated to have chosen each level, where levels are hidden."""
+        if self.visible:
+            return ()
+        chosen = (self.shares if shares is None else shares).tolist()
+        return tuple(LevelShare(*own, share) for own, share in zip(levels, chosen, strict=True))
 
     @property
     def _given(self) -> tuple[str, ...]:
@@ -335,6 +360,12 @@ class LevelMix(Record):
         """Pr(level | label), label × level, at the nearest mix that can be true."""
         both = self.matrix * self.shares
         return np.asarray(both / both.sum(axis=1, keepdims=True))
+
+
+def name_levels(question: Question) -> list[LevelName]:
+    """Return every level of a question as results state it."""
+    parts = zip(question.levels, question.channels, strict=True)
+    return [(level.name, own.mechanism, question.answer_epsilon(level.name)) for level, own in parts]
 
 
 def check_mix(survey: Survey, mix: Mix | None) -> None:

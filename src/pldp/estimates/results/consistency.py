@@ -33,6 +33,12 @@ def norm_sub(shares: npt.ArrayLike) -> FloatArray:
     return np.asarray(np.maximum(given - excess[kept], 0.0))
 
 
+def add_reports(shares: npt.ArrayLike, reports: float) -> FloatArray:
+    """Return the nearest shares that could be true, with one more report of every value: none is impossible."""
+    possible = norm_sub(shares)
+    return np.asarray((possible * reports + 1) / (reports + len(possible)))
+
+
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:
     """Set negative shares to 0 and then the smallest ones, until the sum is at most 1. Large shares stay unbiased.
 
