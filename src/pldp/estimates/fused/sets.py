@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, pairwise, product
+from itertools import chain, combinations, product
 from typing import Any, Final
 
 import numpy as np
@@ -145,7 +145,7 @@ class FusedItems(Record):
 
     @cached_property
     def singles(self) -> tuple[IntArray, Counts]:
-        return self.parts[0].singles[0], [own for part in self.parts for own in part.singles[1]]
+        return self.parts[0].singles[0], np.concatenate([part.singles[1] for part in self.parts])
 
     @cached_property
     def item_weights(self) -> FloatArray:
@@ -185,10 +185,10 @@ class FusedItems(Record):
 
     def small_counts(self, sets: IntArray, patterns: Counts) -> SmallCounts | None:
         """Return the sets that few reports support, as if no people were in two parts."""
-        told = np.flatnonzero(np.all([own.sum(axis=1) > 0 for own in patterns], axis=0))
+        told = np.flatnonzero(patterns.any(axis=2).all(axis=0))
         if not len(told) or any(sets.shape[1] > part.largest for part in self.parts):
             return None
-        evidence = self._flat(range(len(self.parts)), sets[told], [own[told] for own in patterns])
+        evidence = self._flat(range(len(self.parts)), sets[told], patterns[:, told])
         weights = self._weights(sets[told]) / evidence.mix[:, None]
         linear = decode(evidence, "precision", weights=weights.T[:, None])
         sampled = 1.0 if self.target == "population" else 0.0
@@ -229,8 +229,7 @@ class FusedItems(Record):
 
     def _split(self, patterns: Counts) -> list[Counts]:
         """Return the counts of every part."""
-        ends = np.cumsum([0, *(len(part.columns) for part in self.parts)]).tolist()
-        return [patterns[start:end] for start, end in pairwise(ends)]
+        return np.split(patterns, np.cumsum([len(part.columns) for part in self.parts])[:-1])
 
     def _weights(self, sets: IntArray) -> FloatArray:
         """Return the weight of every part in the support of every set, parts × sets."""

@@ -23,8 +23,8 @@ MOST_CANDIDATES: Final = 5_000_000
 
 _CHUNK: Final = 1 << 18
 
-Counts = Sequence[npt.NDArray[Any]]
-"""How often the items of each set show each pattern (sets × 2^items), by what reports show."""
+Counts = npt.NDArray[Any]
+"""How often the items of each set show each pattern, by what reports show of levels: shown × sets × 2^items."""
 
 
 class Estimated(NamedTuple):
@@ -96,35 +96,34 @@ class SetPart(Record):
     """Sets of one size (sorted) with their supports and, by what reports show, joint counts of all subsets."""
 
     sets: IntArray
-    joint: list[IntArray]
+    joint: IntArray
     support: FloatArray
     error: FloatArray
-
-    @classmethod
-    def none(cls, size: int, groups: int) -> SetPart:
-        """Return no sets of this size."""
-        empty = np.zeros((0, 1 << size), np.int64)
-        return cls(np.zeros((0, size), np.int64), [empty] * groups, np.zeros(0), np.zeros(0))
 
     @property
     def patterns(self) -> Counts:
         """How often each pattern of the items came."""
-        return [patterns_of(own) for own in self.joint]
+        return _exactly(self.joint)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> SetPart:
         """Return some of the sets."""
-        joint = [own[chosen] for own in self.joint]
-        return SetPart(self.sets[chosen], joint, self.support[chosen], self.error[chosen])
+        return SetPart(self.sets[chosen], self.joint[:, chosen], self.support[chosen], self.error[chosen])
 
     @classmethod
-    def joined(cls, parts: Sequence[SetPart]) -> SetPart:
-        """Return the sets of all parts."""
+    def joined(cls, size: int, shown: int, parts: Sequence[SetPart]) -> SetPart:
+        """Return the sets of all parts, which may be none."""
+        sets, joint = np.zeros((0, size), np.int64), np.zeros((shown, 0, 1 << size), np.int64)
         return cls(
-            np.concatenate([part.sets for part in parts]),
-            [np.concatenate(own) for own in zip(*(part.joint for part in parts), strict=True)],
-            np.concatenate([part.support for part in parts]),
-            np.concatenate([part.error for part in parts]),
+            np.concatenate([sets, *(part.sets for part in parts)]),
+            np.concatenate([joint, *(part.joint for part in parts)], axis=1),
+            np.concatenate([np.zeros(0), *(part.support for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.error for part in parts)]),
         )
+
+
+def _exactly(joint: IntArray) -> Counts:
+    """Turn counts of "at least these items" into counts of "exactly these"."""
+    return patterns_of(joint.reshape(-1, joint.shape[2])).reshape(joint.shape)
 
 
 @dataclass(eq=False)
@@ -142,7 +141,7 @@ class Search:
         """Return the reported sets by size, how many were examined, and where the search stopped early."""
         columns = self.reports.columns
         singles = np.arange(columns[0].size)[:, None]
-        joint = [joint_counts(own, singles) for own in columns]
+        joint = np.array([joint_counts(own, singles) for own in columns])
         kept, reported = self._judge(singles, joint)
         found, examined = [reported], {1: len(singles)}
         for size in range(2, len(self.report) + 1):
@@ -168,9 +167,8 @@ class Search:
                     )
                 if hope.any():
                     parts.append(self._judge(sets[hope], self._joint(kept, sets[hope], parents[hope])))
-            empty = SetPart.none(size, len(columns))
-            kept = SetPart.joined([empty, *(part for part, _ in parts)])
-            found.append(SetPart.joined([empty, *(part for _, part in parts)]))
+            kept = SetPart.joined(size, len(columns), [part for part, _ in parts])
+            found.append(SetPart.joined(size, len(columns), [part for _, part in parts]))
             if not examined[size]:
                 return found, examined, (search_ended_early(size, left_out),) if hopeless else ()
         return found, examined, ()
@@ -198,10 +196,10 @@ class Search:
             self.least[size] = self.reports.least_error(size)
         return self.least[size]
 
-    def _judge(self, sets: IntArray, joint: list[IntArray]) -> tuple[SetPart, SetPart]:
+    def _judge(self, sets: IntArray, joint: IntArray) -> tuple[SetPart, SetPart]:
         """Return the sets to follow and the sets to report."""
         size = sets.shape[1]
-        found = self.reports.estimate(sets, [patterns_of(own) for own in joint])
+        found = self.reports.estimate(sets, _exactly(joint))
         part = SetPart(sets, joint, found.support, found.error)
         judged = found.error_at(self.min_support, self.reports.facts)
         follow = found.support + self.follow * found.error >= self.min_support
@@ -247,20 +245,17 @@ class Search:
             if complete.any():
                 yield sets[complete], parents[complete]
 
-    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[IntArray]:
+    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> IntArray:
         """Take the joint counts of proper subsets from the kept sets, where these are the same; count only the rest."""
-        size = sets.shape[1]
-        whole = (1 << size) - 1
-        joint = []
-        for columns, known in zip(self.reports.columns, kept.joint, strict=True):
+        whole = (1 << sets.shape[1]) - 1
+        joint = np.empty((len(kept.joint), len(sets), whole + 1), np.int64)
+        for columns, known, table in zip(self.reports.columns, kept.joint, joint, strict=True):
             if not columns.whole:
-                joint.append(joint_counts(columns, sets))
+                table[:] = joint_counts(columns, sets)
                 continue
-            table = np.empty((len(sets), whole + 1), np.int64)
             for subset in range(whole):
                 missing = (~subset & subset + 1).bit_length() - 1
                 low = subset & (1 << missing) - 1
                 table[:, subset] = known[parents[:, missing], low | subset >> missing + 1 << missing]
             table[:, whole] = columns.joint_counts(sets)
-            joint.append(table)
         return joint

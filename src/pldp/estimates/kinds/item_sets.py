@@ -157,28 +157,28 @@ class ItemReports(Record):
     @cached_property
     def singles(self) -> tuple[IntArray, Counts]:
         sets = np.arange(self.forms[0].channel.size)[:, None]
-        return sets, [own.pattern_counts(sets) for own in self.columns]
+        return sets, np.array([own.pattern_counts(sets) for own in self.columns])
 
     @cached_property
     def untold(self) -> tuple[int, ...]:
-        told = [own.sum(axis=1) for own, count in zip(self.singles[1], self.mix.counts, strict=True) if count]
-        return tuple(np.flatnonzero((np.array(told) == 0).any(axis=0)).tolist())
+        told = self.singles[1][self.mix.counts > 0].any(axis=2)
+        return tuple(np.flatnonzero(~told.all(axis=0)).tolist())
 
     @cached_property
     def items(self) -> Linear:
         """What reports say of every single item that they tell about."""
         sets, patterns = self.singles
-        told = _any_told(patterns)
-        return self.decode(sets[told], [own[told] for own in patterns])
+        told = patterns.any(axis=(0, 2))
+        return self.decode(sets[told], patterns[:, told])
 
     @cached_property
     def own_supports(self) -> FloatArray:
         """Supports of all items pooled by size; items that no report tells about are as frequent as the mean of all."""
         sets, patterns = self.singles
-        told, found = _any_told(patterns), np.full(len(sets), 0.5)
+        told, found = patterns.any(axis=(0, 2)), np.full(len(sets), 0.5)
         if not told.any():
             return found
-        table, least = self._table([own[told] for own in patterns]), 1 / max(self.mix.reports, 2)
+        table, least = self._table(patterns[:, told]), 1 / max(self.mix.reports, 2)
         for _ in range(_ROUNDS):
             near = np.clip(found[told], least, 1 - least)
             evidence = self._evidence(sets[told], table, np.stack([1 - near, near], axis=1))
@@ -199,7 +199,7 @@ class ItemReports(Record):
         told = self._told(patterns)
         for start in range(0, len(told), _AT_A_TIME):
             some = told[start : start + _AT_A_TIME]
-            linear = self.decode(sets[some], [own[some] for own in patterns])
+            linear = self.decode(sets[some], patterns[:, some])
             contrasts[some] = _contrasts(linear)
             found.support[some] = linear.estimates
             found.drawn[some] = _drawn(linear, contrasts[some])
@@ -252,7 +252,7 @@ class ItemReports(Record):
         told = self._told(patterns)
         if not len(told):
             return None
-        linear = self.decode(sets[told], [own[told] for own in patterns])
+        linear = self.decode(sets[told], patterns[:, told])
         sampled = 1.0
         if self.target == "respondents":
             sampled = 1 - 1 / max(self.mix.reports * float(_drawn(linear, _contrasts(linear)).mean()), 1.0)
@@ -265,7 +265,7 @@ class ItemReports(Record):
         """
         told = self._told_by(sets.shape[1])
         if len(told) < len(self.forms):
-            return self._only(told).covariances(sets, [patterns[place] for place in told], parts)
+            return self._only(told).covariances(sets, patterns[told], parts)
 
         def part_of(part: Sequence[int]) -> Linear:
             return self.decode(sets[:, list(part)], of_part(patterns, part))
@@ -295,14 +295,14 @@ class ItemReports(Record):
 
     def _told(self, patterns: Counts) -> npt.NDArray[np.intp]:
         """Return the sets that some report tells about, if levels count for them."""
-        counted = self._told_by(patterns[0].shape[1].bit_length() - 1)
-        return np.flatnonzero(_any_told(patterns)) if counted else np.zeros(0, np.intp)
+        counted = self._told_by(patterns.shape[2].bit_length() - 1)
+        return np.flatnonzero(patterns.any(axis=(0, 2))) if counted else np.zeros(0, np.intp)
 
     def _table(self, patterns: Counts) -> FloatArray:
         """Return counts of patterns, shown × sets × patterns, with those of reports that do not tell."""
-        items = patterns[0].shape[1].bit_length() - 1
+        items = patterns.shape[2].bit_length() - 1
         told = self._told_by(items)
-        table = np.array([patterns[place] for place in told], np.float64)
+        table = patterns[told].astype(np.float64)
         if all(self.forms[place].telling(items) == 1 for place in told):
             return table
         silent = self.mix.counts[told][:, None] - table.sum(axis=2)
@@ -394,16 +394,10 @@ def _drawn(linear: Linear, contrasts: FloatArray) -> FloatArray:
     return np.asarray(contrasts**2 @ linear.evidence.possible_mix / linear.reports)
 
 
-def _any_told(patterns: Counts) -> npt.NDArray[np.bool_]:
-    """Return whether any report tells about each set."""
-    return np.asarray(np.sum([own.sum(axis=1) for own in patterns], axis=0) > 0)
-
-
 def of_part(patterns: Counts, part: Sequence[int]) -> Counts:
     """Return the counts of patterns of a part of each set (places of its items)."""
-    inside = _pattern_inside(patterns[0].shape[1], part)
-    every = range(1 << len(part))
-    return [np.stack([own[:, inside == pattern].sum(axis=1) for pattern in every], axis=1) for own in patterns]
+    inside = _pattern_inside(patterns.shape[2], part)
+    return np.stack([patterns[:, :, inside == own].sum(axis=2) for own in range(1 << len(part))], axis=2)
 
 
 def _pattern_inside(patterns: int, part: Sequence[int]) -> IntArray:

@@ -209,7 +209,7 @@ def supports(
         chosen = np.flatnonzero(sizes == size)
         own = np.array([wanted[place] for place in chosen.tolist()], np.int64)
         _refuse_hopeless(reports, own)
-        patterns = [columns.pattern_counts(own) for columns in reports.columns]
+        patterns = np.array([columns.pattern_counts(own) for columns in reports.columns])
         found = reports.estimate(own, patterns)
         support[chosen], error[chosen] = found.support, found.error
         rare.append((chosen, reports.small_counts(own, patterns)))
