@@ -241,11 +241,10 @@ class ItemReports(Record):
         told = self._told_by(items)
         if not told:
             return 0.0
-        mix = norm_sub(np.linalg.solve(self._chance(told), self.mix.counts[told] / self.mix.reports))
+        chance, counts = self.mix.matrix[np.ix_(told, told)], self.mix.counts[told]
+        people = self.mix.reports * norm_sub(np.linalg.solve(chance, counts / self.mix.reports))
         forms = [self.forms[level].clearest(items) for level in told]
-        reports = [
-            self.mix.reports * own * self.forms[level].telling(items) for level, own in zip(told, mix, strict=True)
-        ]
+        reports = [own * self.forms[level].telling(items) for level, own in zip(told, people, strict=True)]
         return float(min(_least_variance(forms, reports, items, part) for part in range(items + 1)) ** 0.5)
 
     def small_counts(self, sets: IntArray, patterns: Counts) -> SmallCounts | None:
@@ -309,20 +308,10 @@ class ItemReports(Record):
         return np.concatenate([table, silent[:, :, None]], axis=2)
 
     def _evidence(self, sets: IntArray, counts: FloatArray, likely: FloatArray) -> Evidence:
-        """Pair counts with what patterns of these sets count."""
-        return Evidence(
-            counts,
-            self._patterns(sets, likely),
-            self._chance(self._told_by(sets.shape[1])),
-            self.mix.visible,
-            exclusive=False,
-            likely_states=part_states(sets.shape[1], likely),
-            known=() if self.mix.bounds.nothing else (GivenMix(self.mix.bounds, np.eye(len(self.forms))),),
-        )
-
-    def _chance(self, told: Sequence[int]) -> FloatArray:
-        """Return how often people of these levels show each label of them."""
-        return self.mix.matrix[np.ix_(told, told)]
+        told, states = self._told_by(sets.shape[1]), part_states(sets.shape[1], likely)
+        chance, patterns = self.mix.matrix[np.ix_(told, told)], self._patterns(sets, likely)
+        known = () if self.mix.bounds.nothing else (GivenMix(self.mix.bounds, np.eye(len(self.forms))),)
+        return Evidence(counts, patterns, chance, self.mix.visible, exclusive=False, likely_states=states, known=known)
 
     def _patterns(self, sets: IntArray, likely: FloatArray) -> Patterns:
         """Return the patterns of sets; those whose items are protected alike share them."""

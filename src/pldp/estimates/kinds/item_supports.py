@@ -23,7 +23,7 @@ from pldp.estimates.results.notes import sets_not_told
 from pldp.estimates.results.options import Mix, Pool, Target
 from pldp.mechanisms import CategoricalChannel, Channel, item_places
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays, label_arrays
-from pldp.records import Brief, Record
+from pldp.records import Brief, Record, describe
 from pldp.survey import Choices
 from pldp.tallies import LARGEST_SET, BitCounts, Tally
 
@@ -51,6 +51,9 @@ class SetSupports(Facts, Record):
 
     def __len__(self) -> int:
         return len(self.sets)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(sets={describe(self.sets)}, reports={self.reports}, method={self.method!r})"
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return a normal interval for each support, not cut at 0 and 1; a conservative one where it is `rare`."""
