@@ -104,10 +104,6 @@ class FusedItems(Record):
     def largest(self) -> int:
         return max(part.largest for part in self.parts)
 
-    @property
-    def untold(self) -> tuple[int, ...]:
-        return tuple(sorted({item for part in self.parts for item in part.untold}))
-
     @cached_property
     def facts(self) -> Facts:
         return Facts(
@@ -123,11 +119,11 @@ class FusedItems(Record):
 
     @property
     def _manipulation(self) -> float:
-        each = (
-            np.abs(part.items.counted).max(axis=(0, 2)) * own / part.mix.reports
-            for part, own in zip(self.parts, self.item_weights, strict=True)
-        )
-        return self.reports * max(float(own.max()) for own in each)
+        each = []
+        for part, weights in zip(self.parts, self.item_weights, strict=True):
+            told = part.singles[1].any(axis=(0, 2))
+            each.append(float((np.abs(part.items.counted).max(axis=(0, 2)) * weights[told]).max()) / part.mix.reports)
+        return self.reports * max(each)
 
     @cached_property
     def homogeneity(self) -> Homogeneity | None:

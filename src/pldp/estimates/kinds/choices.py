@@ -145,14 +145,16 @@ def state_sets(
     found = reports.estimate(singles, patterns)
     frequent = search_sets(reports, items, options.min_support, options.largest)
     worst = float(found.error.max())
-    told = (
+    told = patterns[patterns.any(axis=(1, 2))].any(axis=2)  # by levels or labels that came
+    untold = [items[place] for place in np.flatnonzero(~told.all(axis=0))]
+    further = (
         *frequent.notes,
         *facts.notes,
-        *((notes.untold_items([items[place] for place in reports.untold]),) if reports.untold else ()),
+        *((notes.untold_items(untold),) if untold else ()),
         *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
     )
     return Sets.of(
-        replace(facts, notes=told),
+        replace(facts, notes=further),
         values=items,
         support=found.support,
         standard_error=found.error,

@@ -71,10 +71,6 @@ class SetReports(Protocol):
     def largest(self) -> int:
         """Items of the largest sets that some reports tell about."""
 
-    @property
-    def untold(self) -> tuple[int, ...]:
-        """Items that no report of some level, label or service tells about."""
-
     def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
         """Return the supports of sets of one size; those that no report tells about have none, and no known error."""
 

@@ -160,11 +160,6 @@ class ItemReports(Record):
         return sets, np.array([own.pattern_counts(sets) for own in self.columns])
 
     @cached_property
-    def untold(self) -> tuple[int, ...]:
-        told = self.singles[1][self.mix.counts > 0].any(axis=2)
-        return tuple(np.flatnonzero(~told.all(axis=0)).tolist())
-
-    @cached_property
     def items(self) -> Linear:
         """What reports say of every single item that they tell about."""
         sets, patterns = self.singles
