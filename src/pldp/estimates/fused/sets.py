@@ -322,25 +322,21 @@ def fused_sets(fused: Fused, options: Options) -> Sets:
     free = FusedItems.by_subset(fused, options.target)
     if any(source.hidden is not None for source in fused.sources):
         return _hidden(fused, replace(free, assumed=(notes.ANY_SUBSET, notes.FREE_CHOICE)), options)
-    several, beside = len(free.people) > 1, None
-    method = "unbiased, people of each subset of services pooled by"
-    if several or options.pool == "size":
-        beside = _stated(fused, free, options, f"{method} size")
-    if options.pool == "size" and beside is not None:
-        return beside
-    assumed = (notes.SAME_SUBSETS,) if several else free.assumed
-    together = replace(free, pool="precision", assumed=assumed)
+    method, several = "unbiased, people of each subset of services pooled by", len(free.people) > 1
+    if options.pool == "size":
+        return _stated(fused, free, options, f"{method} size")
+    beside = _stated(fused, free, options, f"{method} size") if several else None
+    together = replace(free, pool="precision", assumed=(notes.SAME_SUBSETS,) if several else free.assumed)
     return _stated(fused, together, options, f"{method} precision", beside=beside)
 
 
 def _hidden(fused: Fused, free: FusedItems, options: Options) -> Sets:
     """Return the same where services hide levels, and beside it what holds whatever levels depend on."""
-    worst, beside = float(free.expected_error(free.singles[0]).max()), None
-    if options.pool == "size" or worst <= HOPELESS:
-        method = "unbiased, people of each subset of services pooled by size, hidden levels free to depend on items"
-        beside = _stated(fused, free, options, method)
-    if options.pool == "size" and beside is not None:
-        return beside
+    method = "unbiased, people of each subset of services pooled by size, hidden levels free to depend on items"
+    if options.pool == "size":
+        return _stated(fused, free, options, method)
+    worst = float(free.expected_error(free.singles[0]).max())
+    beside = _stated(fused, free, options, method) if worst <= HOPELESS else None
     reports = FusedItems.by_service(fused, free)
     tests = {source.name: part.homogeneity for source, part in zip(fused.sources, reports.parts, strict=True)}
     told = (
@@ -364,10 +360,8 @@ def _stated(
 ) -> Sets:
     """Return supports and frequent sets of these reports; groups are all parts of a source together."""
     asked, items = fused.asked, fused.asked.values or tuple(map(str, range(fused.size)))
-    subsets, weights = (
-        Subsets.of(fused),
-        np.bincount(reports.source, reports.item_weights.mean(axis=1), len(fused.sources)),
-    )
+    weights = np.bincount(reports.source, reports.item_weights.mean(axis=1), len(fused.sources))
+    subsets = Subsets.of(fused)
     every = [(source, subsets.counts(fused, place).sum(axis=0)) for place, source in enumerate(fused.sources)]
     levels = (level_shares(source, counts, source_mix(source, counts).shares) for source, counts in every)
     facts = replace(
