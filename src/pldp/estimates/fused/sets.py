@@ -201,16 +201,16 @@ class FusedItems(Record):
         supports = np.einsum("aki,kai->ai", weights[:, able], np.array([own for own, _ in every]))
         own, covariance = weights[:, able], np.array([own for _, own in every])
         found = np.einsum("aki,bki,kabi->abi", own, own, covariance)
-
         pairs = [*zip(self.parts, counts, strict=True)]
         contrasts = [
             [own.estimate(sets[:, list(part)], of_part(each, part)).contrasts for own, each in pairs] for part in parts
         ]
+        unions = {tuple(sorted({*one, *two})) for one, two in product(parts, repeat=2)}
+        of_union = {own: self.estimate(sets[:, list(own)], of_part(patterns, own)).support for own in unions}
         for (a, one), (b, two) in product(enumerate(parts), repeat=2):
             both = [(first + second) / 2 for first, second in zip(contrasts[a], contrasts[b], strict=True)]
             together = np.einsum("ki,kli,li->i", weights[a], self._common(both), weights[b])
-            union = sorted({*one, *two})
-            drawn = self.estimate(sets[:, union], of_part(patterns, union)).support - supports[a] * supports[b]
+            drawn = of_union[tuple(sorted({*one, *two}))] - supports[a] * supports[b]
             found[a, b] += (together - self._given) * drawn
         return supports, found
 
