@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from helpers.claims import Z, runs
 from pldp.errors import EstimateError
 from pldp.estimates import Result, estimate_fused
 from pldp.estimates.fused.numbers import JoinedNumbers, one_report_each
-from pldp.mechanisms import build
+from pldp.mechanisms import SampledBoxes, build
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import ABSENT, Asked, Fused, Service, fuse
 
@@ -93,6 +94,25 @@ def test_people_in_several_services_make_errors_larger_than_different_people_wou
     independent = np.sum([error**-2.0 for error in together], axis=0) ** -0.5
     assert (common > 1.02 * independent)[0]  # the most frequent item, where drawing people matters most
     assert (common < np.min(together, axis=0)).all()
+
+
+@pytest.mark.parametrize("apart", [0, 4])
+def test_items_that_no_report_of_a_service_tells_about_are_estimated_from_the_others(apart: int) -> None:
+    """Eight reports of one or two of twelve items each: those of a service leave some items out."""
+    generator, items = np.random.default_rng(1), tuple(map(str, range(12)))
+    rows = np.packbits(generator.random((8, 12)) < 0.3, axis=1, bitorder="little")
+    made = []
+    for place, boxes in enumerate((1, 2)):
+        weight = build("krr", 1 << boxes, 2_000_000).other_weight
+        channel = SampledBoxes(12, boxes, weight, math.comb(12, boxes))
+        outputs = arrays(channel).draw_many(rows, generator)
+        asked = Asked("basket", values=items)
+        made.append(Service(f"s{place}", channel, np.arange(8) + apart * place, outputs, asked=asked))
+    result = estimate_fused(fuse(made, accept_epsilon=math.inf))
+    assert "those of some level say nothing about" in " ".join(note.text for note in result.notes)
+    assert np.isfinite(result.estimates).all()
+    assert (result.standard_error > 0.1).all()
+    assert result.manipulation > 1
 
 
 def test_names_of_the_paper_are_names_of_methods() -> None:

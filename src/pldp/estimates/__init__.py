@@ -6,13 +6,16 @@ from pldp.estimates.fused.verb import estimate_fused, fused_applies
 from pldp.estimates.kinds.association import Association
 from pldp.estimates.kinds.choice import GroupShares, Shares, frequencies
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.kinds.item_rules import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
+from pldp.estimates.kinds.item_sets import Baskets, HiddenBaskets
 from pldp.estimates.kinds.item_supports import (
-    Baskets,
-    HiddenBaskets,
+    PLAIN_RATES,
+    Itemsets,
+    Rates,
+    Rule,
     SetSupports,
     baskets_of,
     hidden_item_variance,
+    itemsets,
     supports,
 )
 from pldp.estimates.kinds.number import share_between
