@@ -45,7 +45,7 @@ high = 300
 
 SOLVERS = {
     tuples: ("em", "likelihood_fit", "fit_tuples"),
-    labels: ("joint_likelihood", "maximum_likelihood"),
+    labels: ("fit_labels",),
     solver: ("maximise",),
     pooling: ("decode",),
     log_density.LogDensity: ("climb",),

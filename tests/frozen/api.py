@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pldp import Device, Survey, audit, estimates, mechanisms, plan, simulate, tallies, tally
-from pldp.papers import personal, shrinkage
+from pldp.papers import groups, personal, shrinkage
 from pldp.reports.columns import schema
 from pldp.survey import SCHEMA
 
@@ -247,7 +247,7 @@ def group_shares(channel: Any, outputs: np.ndarray) -> dict[str, Any]:
         counts: Any = tallies.BitCounts.of_rows(outputs, channel.form, patterns=False)
     else:
         counts = tallies.OutputCounts(np.bincount(outputs, minlength=channel.form.count))
-    group = estimates.group(channel, counts)
+    group = groups.group(channel, counts)
     shares = group.shares()
     return {"shares": shares, "variance": group.variance(shares), "covariance": group.covariance(shares)}
 

@@ -1,8 +1,7 @@
-"""Shares of labels by maximum likelihood: of reports with shown levels, and jointly with the mix of hidden ones."""
+"""Shares of labels by maximum likelihood, together with the mix of levels where reports do not show these."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -10,11 +9,11 @@ from typing import Final
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.likelihood.groups import Group
-from pldp.estimates.likelihood.hidden import HiddenReports, moments
 from pldp.estimates.likelihood.mixture import MixPrior, Mixture, Part
 from pldp.estimates.likelihood.rows import LabelRows
 from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress, interior, maximise, separable_maximum
+from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.results.consistency import norm_sub
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -23,53 +22,27 @@ AGREE: Final = 1e-6
 """Log-likelihood per report within which two starts are taken to have found the same maximum."""
 
 
-def shown_mixture(groups: Sequence[Group]) -> Mixture:
-    """Return the likelihood of the shares where reports show their level: a part per level."""
-    return Mixture([Part(LabelRows([each.arrays], each.outputs, np.ones(1)), each.cells) for each in groups])
-
-
-def hidden_mixture(hidden: HiddenReports) -> Mixture:
-    """Return the likelihood of the shares and of the mix of hidden levels: a part per label."""
-    pairs = zip(hidden.groups, hidden.label_matrix, strict=True)
-    parts = [Part(LabelRows(hidden.arrays, each.outputs, row), each.cells, 0) for each, row in pairs if each.reports]
-    return Mixture(parts, [MixPrior(hidden.mix.bounds.corners, *hidden.mix.bounds.pseudo_reports)])
-
-
-def maximum_likelihood(
-    groups: Sequence[Group], *, gap: float = GAP, most_steps: int = 500, progress: FitProgress | None = None
-) -> Fit:
-    """Fit the shares to the reports of several groups.
-
-    >>> from pldp.estimates import group
-    >>> from pldp.mechanisms import build
-    >>> from pldp.tallies import OutputCounts
-    >>> counted = group(build("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
-    >>> fit = maximum_likelihood([counted])
-    >>> fit.converged, fit.shares.round(3)
-    (True, array([0.861, 0.139, 0.   ]))
-    """
-    used = [each for each in groups if each.reports > 0]
-    if not used:
-        raise EstimateError("nothing to fit: maximum likelihood needs at least one report")
-    return maximise(shown_mixture(used), _start(used), gap, most_steps, progress)
-
-
-def _start(groups: Sequence[Group]) -> FloatArray:
-    """Start at the maximum where it has a formula, else at the projected unbiased shares; keep every value possible."""
-    if all(each.arrays.separable for each in groups):
-        ratios = [each.arrays.low / each.arrays.step * np.ones(each.channel.size) for each in groups]
-        return separable_maximum(np.array([each.cells for each in groups]), np.array(ratios))
-    precision = np.array([1 / each.mean_variance() for each in groups])
-    return interior(norm_sub(np.average([each.shares() for each in groups], axis=0, weights=precision)))
+def label_mixture(reports: LabelReports) -> Mixture:
+    """Return the likelihood of shares and of the mix of levels that labels leave open: a part per level or label."""
+    if not all(counts.has_cells for counts in reports.counts if counts.reports):
+        raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
+    bounds, parts = reports.bounds, []
+    mixes = [] if reports.visible else [MixPrior(bounds.corners, *bounds.pseudo_reports)]
+    for shown, (cells, counts) in enumerate(reports.rows):
+        levels = np.arange(len(reports.forms)) if mixes else np.array([shown])
+        if len(counts):
+            rows = LabelRows([reports.forms[level] for level in levels], cells, reports.chance[shown, levels])
+            parts.append(Part(rows, counts, 0 if mixes else None))
+    return Mixture(parts, mixes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HiddenFit(Record):
-    """A joint fit: shares with convergence, the weights of the corners of possible mixes, and whether starts agreed."""
+class LabelFit(Record):
+    """The most likely shares, the point of the model that they are a part of, and whether several starts led there."""
 
     model: Mixture
     fit: Fit
-    corners: FloatArray
+    point: FloatArray
     starts_agree: bool
 
     @property
@@ -78,44 +51,45 @@ class HiddenFit(Record):
         return self.fit.shares
 
     @property
-    def levels(self) -> FloatArray:
-        """The fitted distribution of levels."""
-        return self.model.mixes(self._point)[0]
+    def levels(self) -> FloatArray | None:
+        """The fitted mix of levels, where reports do not show it."""
+        return next(iter(self.model.mixes(self.point)), None)
 
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of the shares from the information, k × k."""
-        return self.model.covariance(self._point)
-
-    @property
-    def information(self) -> FloatArray:
-        """Information about the shares, given the fitted levels."""
-        return self.model.information(self._point)[self.model.first, self.model.first]
-
-    @property
-    def _point(self) -> FloatArray:
-        return np.concatenate([self.fit.shares, self.corners])
+        return self.model.covariance(self.point)
 
 
-def joint_likelihood(
-    hidden: HiddenReports, *, gap: float = GAP, starts: int = 2, progress: FitProgress | None = None
-) -> HiddenFit:
-    """Fit shares and level distribution together.
+def fit_labels(
+    reports: LabelReports,
+    shares: FloatArray,
+    *,
+    gap: float = GAP,
+    starts: int = 2,
+    progress: FitProgress | None = None,
+) -> LabelFit:
+    """Fit the shares, and the mix of levels where it is not shown, from likely shares.
 
-    The likelihood is not concave in both, so the climb starts from the projected moments and, to see whether another
-    maximum exists, from equal shares and levels as well; the best is returned.
+    With a mix the likelihood is not concave, so it is climbed from equal shares and levels as well, to see whether
+    there is another maximum; the best is returned.
     """
-    model, first = hidden_mixture(hidden), moments(hidden)
-    even, equal = (np.full(block.stop - block.start, 1 / (block.stop - block.start)) for block in model.blocks)
-    levels = interior(norm_sub(first.levels)) if hidden.mix.bounds.nothing else equal
-    begin = [np.concatenate([interior(norm_sub(first.shares)), levels]), np.concatenate([even, equal])]
-    fits = [maximise(model, start, gap, progress=progress) for start in begin[:starts]]
+    model = label_mixture(reports)
+    even = [np.full(block.stop - block.start, 1 / (block.stop - block.start)) for block in model.blocks]
+    shown = LevelMix(reports.chance, reports.reports.astype(np.int64), reports.bounds)
+    mixes = [interior(shown.shares) if reports.bounds.nothing else own for own in even[1:]]
+    begin = [[start_of(reports, shares), *mixes], even][: starts if mixes else 1]
+    fits = [maximise(model, np.concatenate(start), gap, progress=progress) for start in begin]
     best = max(fits, key=lambda fit: fit.log_likelihood)
     agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in fits)
-    (shares, corners), slope = (best.shares[block] for block in model.blocks), best.slope[model.first]
-    return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), corners.copy(), agree)
+    fit = replace(best, shares=best.shares[model.first].copy(), slope=best.slope[model.first])
+    return LabelFit(model, fit, best.shares, agree)
 
 
-def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
-    """Return the covariance that a joint fit of so many reports would have if these shares and levels were true."""
-    return hidden_mixture(hidden).covariance(np.concatenate([shares, levels]))
+def start_of(reports: LabelReports, shares: FloatArray) -> FloatArray:
+    """Return the maximum where it has a formula, else likely shares, every value possible."""
+    used = [level for level, people in enumerate(reports.reports) if people]
+    if not (reports.visible and all(reports.forms[level].separable for level in used)):
+        return interior(norm_sub(shares))
+    offsets = [reports.forms[level].low / reports.forms[level].step * np.ones(reports.size) for level in used]
+    return separable_maximum(np.array([reports.rows[level][1] for level in used]), np.array(offsets))

@@ -210,13 +210,17 @@ class Mixture:
         Expected counts are never 0, so that an output that never came does not pass for certainty: one that cannot come
         counts as half a report.
         """
-        cells = self.cells(point)
-        if all(part.rows.listed for part in self.parts):
-            total = sum(float(cell.sum()) for cell in cells)
-            cells = [np.maximum(cell, 0.5 * total / self.people) for cell in cells]
-            matrix = self.outer(point, [cell * (self.people / total) for cell in cells], cells)
-        else:
-            matrix = self.reports * self.outer(point, self.weights, [np.maximum(cell, 1e-300) for cell in cells])
+        cells, weights = list(self.cells(point)), list(self.weights)
+        of_mix = [-1 - place if part.mix is None else part.mix for place, part in enumerate(self.parts)]
+        for mix in set(of_mix):
+            places = [place for place, own in enumerate(of_mix) if own == mix]
+            if all(self.parts[place].rows.listed for place in places):
+                people = sum(float(self.parts[place].counts.sum()) for place in places)
+                total = sum(float(cells[place].sum()) for place in places)
+                for place in places:
+                    cells[place] = np.maximum(cells[place], 0.5 * total / people)
+                    weights[place] = cells[place] * (people / total / self.reports)
+        matrix = self.reports * self.outer(point, weights, [np.maximum(cell, 1e-300) for cell in cells])
         return matrix + self.reports * self._beside(point)
 
     def covariance(self, point: FloatArray) -> FloatArray:

@@ -28,6 +28,7 @@ from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Homogeneity
 from pldp.mechanisms.arrays import FloatArray, LabelArrays
+from pldp.records import Record
 from pldp.tallies import Counts
 
 CLASSES: Final = (8, 6, 4, 2)
@@ -49,8 +50,8 @@ _SINGULAR: Final = 1e10
 """Condition number from which on a covariance has no inverse."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelReports:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelReports(Record):
     """The reports of one question: array forms of all levels, and counts by level, or by label where these are hidden.
 
     `chance` is Λ, shown × levels. Where `summed` is false, as for answers whose noise devices keep, it is not used that
