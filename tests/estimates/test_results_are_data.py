@@ -12,7 +12,7 @@ import pytest
 
 from pldp import Survey, estimate, tally
 from pldp.estimates import Results
-from pldp.estimates.likelihood import labels, log_density, misfit, solver, tuples
+from pldp.estimates.likelihood import labels, log_density, misfit, mixture, solver, tuples
 from pldp.estimates.linear import pooling
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
@@ -44,7 +44,8 @@ high = 300
 """
 
 SOLVERS = {
-    tuples: ("em", "likelihood_fit", "fit_tuples"),
+    tuples: ("fit_tuples",),
+    mixture: ("em",),
     labels: ("fit_labels",),
     solver: ("maximise",),
     pooling: ("decode",),

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pldp import Device, Survey, audit, estimates, mechanisms, plan, simulate, tallies, tally
-from pldp.papers import groups, personal, shrinkage
+from pldp.papers import groups, multiservice, personal, shrinkage
 from pldp.reports.columns import schema
 from pldp.survey import SCHEMA
 
@@ -360,7 +360,7 @@ def mean(fused: Any, *, method: str, target: str, pool: str) -> dict[str, Any]:
 
 def fused_likelihood(fused: Any) -> np.ndarray:
     """Shares of the buckets without any smoothing."""
-    return estimates.likelihood_fit(fused).shares
+    return multiservice.likelihood_fit(fused).shares
 
 
 def density(fused: Any) -> dict[str, Any]:

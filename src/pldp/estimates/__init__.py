@@ -21,8 +21,9 @@ from pldp.estimates.kinds.sides import Margin
 from pldp.estimates.kinds.table import Table, cross, three_way, two_way
 from pldp.estimates.likelihood.density import Density, density
 from pldp.estimates.likelihood.labels import LabelFit, fit_labels
-from pldp.estimates.likelihood.solver import Fit
-from pldp.estimates.likelihood.tuples import FusedLikelihood, em, likelihood_fit
+from pldp.estimates.likelihood.mixture import ShareLikelihood, em
+from pldp.estimates.likelihood.solver import Fit, maximise
+from pldp.estimates.likelihood.tuples import fused_likelihood
 from pldp.estimates.linear.labels import LabelReports, expected_reports
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.estimates.margins import check_known, correct_shares
@@ -40,12 +41,12 @@ from pldp.estimates.verb import applies, estimate
 
 __all__ = [
     "PLAIN_RATES", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined", "Density", "Fit",
-    "Forgery", "ForgeryTest", "FusedLikelihood", "GroupReports", "GroupShares", "HiddenBaskets", "Homogeneity",
-    "Interval", "Itemsets", "LabelFit", "LabelReports", "LevelMix", "LevelShare", "Margin", "Mean", "MeanResult",
-    "MixBounds", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets",
+    "Forgery", "ForgeryTest", "GroupReports", "GroupShares", "HiddenBaskets", "Homogeneity", "Interval", "Itemsets",
+    "LabelFit", "LabelReports", "LevelMix", "LevelShare", "Margin", "Mean", "MeanResult", "MixBounds", "Note",
+    "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets", "ShareLikelihood",
     "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "check_known", "combine",
     "correct_shares", "cross", "density", "em", "estimate", "estimate_fused", "expected_mean_variance",
-    "expected_reports", "fit_labels", "forgery_of", "frequencies", "fused_applies", "hidden_item_variance", "itemsets",
-    "likelihood_fit", "mean", "mean_bound", "norm_cut", "norm_sub", "posterior_weights", "share_between", "supports",
-    "three_way", "trend", "two_way", "with_margins",
+    "expected_reports", "fit_labels", "forgery_of", "frequencies", "fused_applies", "fused_likelihood",
+    "hidden_item_variance", "itemsets", "maximise", "mean", "mean_bound", "norm_cut", "norm_sub", "posterior_weights",
+    "share_between", "supports", "three_way", "trend", "two_way", "with_margins",
 ]  # fmt: skip

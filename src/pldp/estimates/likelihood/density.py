@@ -25,8 +25,8 @@ from scipy.optimize import brentq
 
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.log_density import DensityProgress, LogDensity, spline_basis
-from pldp.estimates.likelihood.mixture import ShareLikelihood
-from pldp.estimates.likelihood.tuples import FusedLikelihood, em
+from pldp.estimates.likelihood.mixture import ShareLikelihood, em
+from pldp.estimates.likelihood.tuples import fused_likelihood
 from pldp.estimates.numbers.evidence import distribution_test
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, normal_reach
@@ -252,9 +252,7 @@ class Density(Record):
         return plot_density(self, confidence, truth=truth, axes=axes)
 
 
-def density(
-    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
-) -> Density:
+def density(fused: Fused, *, splines: int | None = None, progress: DensityProgress | None = None) -> Density:
     """Fit a distribution to a fused tally: smooth, and rough only where the reports leave no other way.
 
     Parameters
@@ -279,8 +277,7 @@ def density(
     (24, 0.28, 0.27)
     """
     fitted = fit_density(fused, splines=splines, progress=progress)
-    tally = fused.fused if isinstance(fused, FusedLikelihood) else fused
-    return replace(fitted, homogeneity=distribution_test(tally, fitted.shares))
+    return replace(fitted, homogeneity=distribution_test(fused, fitted.shares))
 
 
 def fit_density(
@@ -293,7 +290,7 @@ def fit_density(
         raise EstimateError(f"a density needs at least {FEWEST} people, not {fused.people}")
     if splines is not None and splines < 4:
         raise EstimateError(f"splines must be at least 4, not {splines}")
-    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
+    model = fused_likelihood(fused) if isinstance(fused, Fused) else fused
     return _Search(model, progress).run(splines)
 
 

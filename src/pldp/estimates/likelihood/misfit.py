@@ -30,8 +30,9 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dposv
 
+from pldp.estimates.likelihood.mixture import em
 from pldp.estimates.likelihood.rows import PieceRows
-from pldp.estimates.likelihood.tuples import em
+from pldp.estimates.likelihood.tuples import fused_likelihood
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.tallies import ABSENT, Fused
 
@@ -123,7 +124,7 @@ class Misfit:
     def of(cls, fused: Fused, *, apart: bool) -> Misfit:
         """Return that of one histogram of everybody, or with `apart` of one per source."""
         parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
-        pilots = [em(part, smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
+        pilots = [em(fused_likelihood(part), smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
         return cls(
             fused.size,
             [

@@ -16,7 +16,7 @@ mix is ρ = C·σ, the columns of C the corners of the possible mixes, with some
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from pldp.estimates.likelihood.rows import Rows
-from pldp.estimates.likelihood.solver import Product, interior, minus_log, ratio
+from pldp.estimates.likelihood.solver import Fit, Product, interior, minus_log, ratio
 from pldp.estimates.linear.mix import MixBounds
 from pldp.mechanisms.arrays import FloatArray
 
@@ -41,6 +41,8 @@ _SETTLED: Final = 1e-9
 """Log-likelihood of all people together that such a mix may lack."""
 _MOST_STEPS: Final = 60
 _SHORTEST: Final = 1e-9
+_EM_CHANGE: Final = 1e-3
+"""Log-likelihood, of all people together, at whose change plain EM stops."""
 _FLAT: Final = 1e-9
 """Width of the possible mixes in a direction, relative to the widest, that is a rounding error."""
 
@@ -313,19 +315,19 @@ class ShareLikelihood:
         *,
         mixes: PossibleMixes | None = None,
         copies: int = 1,
+        sample: Callable[[], ShareLikelihood] | None = None,
     ) -> None:
-        self.rows, self.bounds, self.mixes, self.copies = rows, bounds, mixes, copies
-        self.size, self.people, self.reports = rows.size, int(counts.sum()), float(counts.sum())
-        self.weights: FloatArray = counts / self.reports
-        self.blocks: Sequence[slice] = (slice(0, self.size),)
+        self.rows, self.bounds, self.mixes, self.copies, self._sample = rows, bounds, mixes, copies, sample
+        self.size, self.people = rows.size, int(counts.sum())
+        self.weights: FloatArray = counts / float(counts.sum())
         self.uniform: FloatArray = np.full(self.size, 1 / self.size)
         self._at: FloatArray | None = None
         self._levels, self._by_level, self._cells, self._value = np.ones(1), np.zeros((1, 0)), np.zeros(0), 0.0
 
-    @property
+    @cached_property
     def sampled(self) -> ShareLikelihood:
         """The likelihood of a sample of the reports, where the information of all takes long."""
-        return self
+        return self if self._sample is None else self._sample()
 
     def levels(self, shares: FloatArray) -> FloatArray:
         """Return the mix that makes the reports most likely if these are the shares; the last one is kept."""
@@ -348,16 +350,6 @@ class ShareLikelihood:
         levels = self.levels(point)
         return self.rows.backward(ratio(self.weights, self._cells), levels)
 
-    def curvature(self, point: FloatArray) -> Product:
-        """Return that of one level: a step needs hundreds of products, so the matrix is built where it is cheap."""
-        if (matrix := self.information_matrix(point)) is not None:
-            return lambda vector: np.asarray(matrix @ vector)
-        scale, levels = self._scale(point), self._levels
-        return lambda vector: self.rows.backward(scale * (levels @ self.rows.forward(vector)), levels)
-
-    def hessian(self, point: FloatArray) -> None:
-        """Return nothing: the solver's conjugate gradients suit this matrix, which is positive and may be large."""
-
     def _scale(self, shares: FloatArray) -> FloatArray:
         self.levels(shares)
         return ratio(ratio(self.weights, self._cells), self._cells)
@@ -377,3 +369,29 @@ class ShareLikelihood:
     def information_matrix(self, shares: FloatArray) -> FloatArray | None:
         """Return the observed information of the shares, per person; none where the matrix is too large."""
         return self.information(shares) if self.rows.dense else None
+
+
+def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> Fit:
+    """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
+
+    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
+    likelihood, and `converged` says only that the rule stopped it.
+    """
+    shares, steps, converged = model.uniform, 0, False
+    scores, remaining = model.scores(shares), np.inf
+    while steps < most_steps and not converged:
+        steps += 1
+        before, slopes = shares, scores
+        shares = shares * scores
+        if smoothing:
+            padded = np.concatenate([shares[:1], shares, shares[-1:]])
+            shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
+        shares /= shares.sum()
+        scores = model.scores(shares)
+        remaining = float(scores.max()) - 1
+        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
+        move = model.people * (shares - before)
+        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
+            converged = model.people * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
+    value = -model.people * model.objective(shares)
+    return Fit(shares, remaining, steps, converged, value, slope=model.people * (scores - 1))

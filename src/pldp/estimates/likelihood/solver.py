@@ -49,8 +49,6 @@ _TOGETHER: Final = 10
 """Entries that reach 0 within this factor of the first one are fixed with it."""
 _RIDGE: Final = 1e-12
 """Added to the Hessian in products: outputs that never came leave directions without curvature."""
-_EM_CHANGE: Final = 1e-3
-"""Log-likelihood, of all people together, at whose change plain EM stops."""
 _MOST_INNER: Final = 100
 """Newton steps towards the share of one value at a multiplier λ."""
 
@@ -221,32 +219,6 @@ def _conjugate_gradients(
         size, previous = float(residual @ residual), size
         direction = residual + (size / previous) * direction
     return solution
-
-
-def climb_by_em(
-    model: Likelihood, start: FloatArray, *, smoothing: bool, most_steps: int, progress: FitProgress | None = None
-) -> Fit:
-    """Run EM until the log-likelihood changes by less than a thousandth, with `smoothing` as in `em`."""
-    shares, steps, converged = start, 0, False
-    scores, remaining = model.scores(shares), np.inf
-    while steps < most_steps and not converged:
-        steps += 1
-        before, slopes = shares, scores
-        shares = shares * scores
-        if smoothing:
-            padded = np.concatenate([shares[:1], shares, shares[-1:]])
-            shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
-        shares /= shares.sum()
-        scores = model.scores(shares)
-        remaining = float(scores.max()) - 1
-        if progress is not None:
-            progress(steps, remaining)
-        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
-        move = model.reports * (shares - before)
-        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
-            converged = model.reports * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
-    value = -model.reports * model.objective(shares)
-    return Fit(shares, remaining, steps, converged, value, slope=model.reports * (scores - 1))
 
 
 def separable_maximum(counts: FloatArray, offset: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ from scipy.sparse import csr_array
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.mixture import LARGEST_HESSIAN, MixPrior, Mixture, Part, ShareLikelihood
 from pldp.estimates.likelihood.rows import cheap
-from pldp.estimates.likelihood.solver import Fit, FitProgress, climb_by_em, interior, maximise
+from pldp.estimates.likelihood.solver import Fit, interior, maximise
 from pldp.estimates.numbers.sources import source_pieces
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import (
@@ -377,48 +377,8 @@ def fit_tuples(fused: Fused, start: Start | None = None, progress: Any = None) -
     return maximise(model, first, progress=None if progress is None else lambda steps, _: progress(steps)), model
 
 
-class FusedLikelihood(ShareLikelihood):
-    """The likelihood of the distribution over the buckets from a fused tally of a number.
-
-    `weights` are the shares of the people in each tuple, and `order` says which tuple of the tally stands where.
-    """
-
-    def __init__(self, fused: Fused) -> None:
-        rows = PrefixRows(fused)
-        super().__init__(rows, fused.counts[rows.order], fused.bounds)
-        self.fused, self.order = fused, rows.order
-
-    def forward(self, shares: FloatArray) -> FloatArray:
-        """Return L·f of every tuple (up to a factor of the tuple)."""
-        return self.rows.forward(shares)[0, :]
-
-    @cached_property
-    def sampled(self) -> FusedLikelihood:
-        """The likelihood of a sample of the tuples: enough for an average such as the information."""
-        thinned = self.fused.thin(_SAMPLED_CELLS)
-        return self if thinned is self.fused else FusedLikelihood(thinned)
-
-
-def likelihood_fit(fused: Fused | FusedLikelihood, *, progress: FitProgress | None = None) -> Fit:
-    """Fit the distribution over the buckets by maximum likelihood, to a certified gap (ULE, accelerated).
-
-    Without smoothing it over-fits: it puts all weight on a few buckets. See `density` for the default.
-    """
-    model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    return maximise(model, model.uniform, progress=progress)
-
-
-def em(
-    fused: Fused | ShareLikelihood,
-    *,
-    smoothing: bool,
-    most_steps: int = 10_000,
-    progress: FitProgress | None = None,
-) -> Fit:
-    """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
-
-    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
-    likelihood, and `converged` says only that the rule stopped it.
-    """
-    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
-    return climb_by_em(model, model.uniform, smoothing=smoothing, most_steps=most_steps, progress=progress)
+def fused_likelihood(fused: Fused) -> ShareLikelihood:
+    """Return the likelihood of the distribution over the buckets from a fused tally of a number."""
+    rows, thinned = PrefixRows(fused), fused.thin(_SAMPLED_CELLS)
+    sample = None if thinned is fused else partial(fused_likelihood, thinned)
+    return ShareLikelihood(rows, fused.counts[rows.order], fused.bounds, sample=sample)

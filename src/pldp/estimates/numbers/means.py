@@ -29,7 +29,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.fused.services import Subsets
 from pldp.estimates.likelihood.density import NO_DENSITY, Density, density, fit_density
 from pldp.estimates.likelihood.log_density import spline_basis
-from pldp.estimates.likelihood.tuples import FusedLikelihood
+from pldp.estimates.likelihood.tuples import PrefixRows, fused_likelihood
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.numbers.evidence import compare_moments, source_evidence, spread, two_moments_of
@@ -287,11 +287,11 @@ def _variance(counted: FloatArray, evidence: Evidence) -> float:
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
     """Return 1/V_j of every tuple and service, V_j averaged over the posterior from equal shares (UWA)."""
-    model = FusedLikelihood(fused)
-    evidence = model.forward(model.uniform)
+    rows, uniform = PrefixRows(fused), np.full(fused.size, 1 / fused.size)
+    evidence = rows.forward(uniform)[0]
     weights = np.empty((len(fused.counts), len(variances)))
     for place, variance in enumerate(variances):
-        weights[model.order, place] = evidence / model.forward(model.uniform * variance)
+        weights[rows.order, place] = evidence / rows.forward(uniform * variance)[0]
     return weights
 
 
@@ -300,7 +300,7 @@ def mean_bound(fused: Fused, shares: FloatArray, *, target: Target = "population
 
     The information is that of the distribution along so many smooth directions at the given shares.
     """
-    model = FusedLikelihood(fused)
+    model = fused_likelihood(fused)
     basis = spline_basis(model.size, splines)
     directions = shares[:, None] * (basis - shares @ basis)
     information = model.people * model.sampled.information(shares, directions) + 1.0
