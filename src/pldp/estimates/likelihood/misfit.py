@@ -105,7 +105,6 @@ class Misfit:
         self.size = size
         self.count = len(parts)
         self.weights = np.array([part.weight for part in parts])
-        self.steps = 0
         pilots = np.array([part.pilot for part in parts])
         self._places = pilots.shape[1]
         self._parts = parts
@@ -269,7 +268,6 @@ class Misfit:
         """
         places, shares, _ = start
         for _ in range(_MOST_STEPS):
-            self.steps += 1
             target, level = self._solve(places, np.zeros(len(self._group)) if counted is None else counted, share)
             if (target <= 0).any():
                 places, shares = _towards(places, shares, target)
@@ -308,15 +306,10 @@ class Reported(Protocol):
     """Reports that make their own misfit."""
 
     @property
-    def size(self) -> int:
-        """Number of buckets."""
-
+    def size(self) -> int: ...
     @property
-    def bounds(self) -> tuple[float, float]:
-        """The numbers that the grid's ends stand for."""
-
-    def misfit(self, *, apart: bool) -> Misfit:
-        """Return the misfit of one histogram, or with `apart` of one per level."""
+    def bounds(self) -> tuple[float, float]: ...
+    def misfit(self, *, apart: bool) -> Misfit: ...
 
 
 def _levels(fused: Fused) -> Iterator[Counted]:

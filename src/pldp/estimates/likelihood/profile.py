@@ -33,9 +33,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -91,11 +91,6 @@ class QuantileProfile(Record):
     middles: tuple[int, ...]
     floors: npt.NDArray[np.float32]
 
-    @property
-    def edges(self) -> FloatArray:
-        """Ends of the buckets."""
-        return np.linspace(*self.bounds, self.floors.shape[1])
-
     def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of an interval for the number below which this share of people lies; both are edges.
 
@@ -103,7 +98,7 @@ class QuantileProfile(Record):
         """
         if not 0 < share < 1:
             raise EstimateError(f"share must be between 0 and 1, not {share}")
-        most, edges = limit(confidence, QUANTILE_DEGREES), self.edges
+        most, edges = limit(confidence, QUANTILE_DEGREES), np.linspace(*self.bounds, self.floors.shape[1])
         low, high = [0], [len(edges) - 1]
         for place, own in enumerate(self.shares):
             below, above = self._sides(place, most)
@@ -182,28 +177,25 @@ class ShareProfile(Record):
         return self.low.reach(most), self.high.reach(most)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Profile(Record):
+@dataclass(frozen=True, eq=False)
+class Profile:
     """Intervals for shares and quantiles of a number that hold whatever its distribution is.
 
     `fused` is a tally in which each person gave to one source; with `apart` each source has a distribution of its own,
     and shares are those of all people together.
 
-    Examples
-    --------
     >>> from pldp.mechanisms import Grid, build
     >>> from pldp.simulate import perturb_numbers, to_buckets
     >>> from pldp.tallies import Service, fuse
     >>> generator = np.random.default_rng(1)
     >>> numbers = 10 * np.where(generator.random(20_000) < 0.3, 0, generator.beta(2, 5, 20_000))
-    >>> values = to_buckets(Grid(0, 10, 64), numbers)
-    >>> channel = build("sw", 64, 2_000_000)
+    >>> channel, values = build("sw", 64, 2_000_000), to_buckets(Grid(0, 10, 64), numbers)
     >>> reports = perturb_numbers(channel, values, generator)
     >>> profile = Profile(fuse([Service("sw", channel, np.arange(20_000), reports, (0, 10))]))
-    >>> low, high = profile.share(np.arange(64) < 1)
+    >>> low, high = profile.range(0, 10 / 64)
     >>> low < 0.3 < high, high - low < 0.2
     (True, True)
-    >>> low, high = profile.quantile(0.5)
+    >>> low, high = profile.quantiles((0.5,)).quantile(0.5)
     >>> low < 1.9 < high, high - low < 1
     (True, True)
     """
@@ -211,29 +203,14 @@ class Profile(Record):
     fused: Fused | Reported
     apart: bool = False
 
-    def __post_init__(self) -> None:
-        if isinstance(self.fused, Fused) and ((self.fused.cells != ABSENT).sum(axis=1) != 1).any():
-            raise EstimateError("a profile needs people who gave to one service each; use the intervals of `density`")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what can be computed again."""
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
-
-    @property
-    def edges(self) -> FloatArray:
-        """Ends of the buckets."""
-        return np.linspace(*self.fused.bounds, self.fused.size + 1)
-
     @cached_property
     def _misfit(self) -> Misfit:
         fused = self.fused
-        return Misfit.of(fused, apart=self.apart) if isinstance(fused, Fused) else fused.misfit(apart=self.apart)
-
-    def share(self, inside: Flags, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the ends of an interval for the share of people in these buckets."""
-        most = limit(confidence, SHARE_DEGREES)
-        low, high = (self._side(np.asarray(inside, bool), most, end) for end in (0.0, 1.0))
-        return low.reach(most), high.reach(most)
+        if not isinstance(fused, Fused):
+            return fused.misfit(apart=self.apart)
+        if ((fused.cells != ABSENT).sum(axis=1) != 1).any():
+            raise EstimateError("a profile needs people who gave to one service each; use the intervals of `density`")
+        return Misfit.of(fused, apart=self.apart)
 
     def range(self, low: float, high: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of an interval for the share of people between two numbers."""
@@ -276,12 +253,6 @@ class Profile(Record):
         places = sorted(tried)
         floors = np.maximum.accumulate([tried[place] for place in places]).tolist()
         return ShareEnd(tuple(best + side * place for place in places), tuple(floors), end)
-
-    def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the ends of an interval for the number below which this share of people lies; both are edges."""
-        if not 0 < share < 1:
-            raise EstimateError(f"share must be between 0 and 1, not {share}")
-        return self.quantiles((share,), confidence).quantile(share, confidence)
 
     def quantiles(self, shares: Sequence[float], confidence: float = CONFIDENCE) -> QuantileProfile:
         """Return what intervals of these quantiles are looked up in, exact at this confidence."""
