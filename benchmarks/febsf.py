@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates import norm_sub
-from pldp.estimates.likelihood.labels import label_mixture
-from pldp.estimates.likelihood.solver import interior
+from pldp.estimates.likelihood.mixture import interior
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.mechanisms import build
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf.experiment import BUDGETS, hide

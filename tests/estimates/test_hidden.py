@@ -14,7 +14,7 @@ from helpers.samples import hidden_counts, label_reports
 from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import frequencies, norm_sub
-from pldp.estimates.likelihood.labels import label_mixture
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.estimates.linear.pooling import decode
 from pldp.mechanisms import Bits, Channel, RandomizedResponse, family, hideable, micro_epsilon, names
 from pldp.papers.groups import HiddenReports, joint_likelihood, moments

@@ -13,8 +13,8 @@ from helpers.item_channels import CHANNELS
 from helpers.samples import counted, label_reports, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub
-from pldp.estimates.likelihood.labels import label_mixture
-from pldp.estimates.likelihood.solver import maximise, minus_log
+from pldp.estimates.likelihood.mixture import minus_log
+from pldp.estimates.likelihood.solver import label_mixture, maximise
 from pldp.mechanisms import (
     Bits,
     CategoricalChannel,

@@ -9,7 +9,7 @@ from helpers.claims import mean_is, rate_is_at_most, runs
 from helpers.refusals import refused
 from helpers.samples import hidden_counts
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates.likelihood.labels import label_mixture
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.known import parse_mix
 from pldp.mechanisms import RandomizedResponse, build

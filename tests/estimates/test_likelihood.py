@@ -11,8 +11,8 @@ from helpers.samples import sample, zipf
 from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import Fit, frequencies, norm_sub
-from pldp.estimates.likelihood.labels import label_mixture
-from pldp.estimates.likelihood.solver import maximise, minus_log
+from pldp.estimates.likelihood.mixture import minus_log
+from pldp.estimates.likelihood.solver import label_mixture, maximise
 from pldp.mechanisms import build, micro_epsilon, names
 from pldp.papers.groups import Group, group, maximum_likelihood, pooled_shares, precision_weights, shown
 from pldp.simulate import Population, simulate_reports

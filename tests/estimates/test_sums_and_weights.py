@@ -10,7 +10,7 @@ from helpers.samples import counts_of, label_reports, law, sample, zipf
 from helpers.tables import pair_counts
 from pldp import Tally
 from pldp.estimates import frequencies, two_way
-from pldp.estimates.likelihood.labels import label_mixture
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.mechanisms import Channel, build, micro_epsilon, names
 from pldp.papers.groups import Group, group, pooled_shares, precision_weights, shown

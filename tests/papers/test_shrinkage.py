@@ -11,7 +11,7 @@ from helpers.claims import mean_is_at_most, runs
 from helpers.samples import hidden_counts
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub
-from pldp.estimates.likelihood.labels import LabelFit, label_mixture
+from pldp.estimates.likelihood.solver import LabelFit, label_mixture
 from pldp.mechanisms import RandomizedResponse, build
 from pldp.papers import shrinkage
 from pldp.papers.groups import (

@@ -20,10 +20,8 @@ from pldp.estimates.kinds.shares import GroupShares, Shares
 from pldp.estimates.kinds.sides import Margin
 from pldp.estimates.kinds.table import Table, cross, three_way, two_way
 from pldp.estimates.likelihood.density import Density, density
-from pldp.estimates.likelihood.labels import LabelFit, fit_labels
-from pldp.estimates.likelihood.mixture import ShareLikelihood, em
-from pldp.estimates.likelihood.solver import Fit, maximise
-from pldp.estimates.likelihood.tuples import fused_likelihood
+from pldp.estimates.likelihood.mixture import ShareLikelihood, fused_likelihood
+from pldp.estimates.likelihood.solver import Fit, LabelFit, em, fit_labels, maximise
 from pldp.estimates.linear.labels import LabelReports, expected_reports
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.estimates.margins import check_known, correct_shares

@@ -32,7 +32,7 @@ from pldp.estimates.fused.services import (
     require_method,
 )
 from pldp.estimates.kinds.shares import LARGEST_COMPARED, FitFacts, GroupShares, Shares, standard_errors
-from pldp.estimates.likelihood.tuples import LARGEST_JOINT, fit_tuples, joint_levels
+from pldp.estimates.likelihood.solver import LARGEST_JOINT, fit_tuples, joint_levels
 from pldp.estimates.linear.homogeneity import homogeneity_of_groups, shifts, stricter_half, values_to_test
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.patterns import label_states
@@ -322,7 +322,7 @@ def _fitted(fused: Fused, options: Options) -> FusedShares:
             hidden, labels, _ = hidden_cells(source)
             counts = subsets.counts(fused, place).sum(axis=0)
             mixes[place] = norm_sub(level_mix_of(hidden, labels, counts).unbiased)
-    fit, model = fit_tuples(fused, (norm_sub(beside.shares), mixes), options.progress)
+    fit, model = fit_tuples(fused, norm_sub(beside.shares), mixes, options.progress)
     size, dense = fused.size, fused.size <= LARGEST_DENSE
     shares = fit.shares[:size]
     covariance = model.covariance(fit.shares) if dense else None

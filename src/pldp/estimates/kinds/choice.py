@@ -19,8 +19,7 @@ from pldp.estimates.kinds.shares import (
     standard_errors,
 )
 from pldp.estimates.kinds.sides import LabelSide, Margin, Side, refuse_ranges
-from pldp.estimates.likelihood.labels import fit_labels
-from pldp.estimates.likelihood.solver import GAP, FitProgress
+from pldp.estimates.likelihood.solver import GAP, FitProgress, fit_labels
 from pldp.estimates.linear.covariance import scaled
 from pldp.estimates.linear.evidence import label_chances
 from pldp.estimates.linear.labels import LabelReports

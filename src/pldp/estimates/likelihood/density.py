@@ -25,8 +25,8 @@ from scipy.optimize import brentq
 
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.log_density import DensityProgress, LogDensity, spline_basis
-from pldp.estimates.likelihood.mixture import ShareLikelihood, em
-from pldp.estimates.likelihood.tuples import fused_likelihood
+from pldp.estimates.likelihood.mixture import ShareLikelihood, fused_likelihood
+from pldp.estimates.likelihood.solver import em
 from pldp.estimates.numbers.evidence import distribution_test
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, normal_reach

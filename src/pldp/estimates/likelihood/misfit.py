@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from pldp.estimates.likelihood.mixture import em
+from pldp.estimates.likelihood.mixture import fused_likelihood
 from pldp.estimates.likelihood.rows import PieceRows
-from pldp.estimates.likelihood.tuples import fused_likelihood
+from pldp.estimates.likelihood.solver import em
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.tallies import ABSENT, Fused
 

@@ -17,17 +17,19 @@ mix is ρ = C·σ, the columns of C the corners of the possible mixes, with some
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from pldp.estimates.likelihood.rows import Rows
-from pldp.estimates.likelihood.solver import Fit, Product, interior, minus_log, ratio
+from pldp.estimates.likelihood.rows import PrefixRows, Rows
 from pldp.estimates.linear.mix import MixBounds
 from pldp.mechanisms.arrays import FloatArray
+from pldp.tallies import Fused
+
+Product = Callable[[FloatArray], FloatArray]
 
 LARGEST_HESSIAN: Final = 1200
 """Most unknowns, with a mix among them, for which the Hessian is built as a matrix."""
@@ -41,10 +43,28 @@ _SETTLED: Final = 1e-9
 """Log-likelihood of all people together that such a mix may lack."""
 _MOST_STEPS: Final = 60
 _SHORTEST: Final = 1e-9
-_EM_CHANGE: Final = 1e-3
-"""Log-likelihood, of all people together, at whose change plain EM stops."""
+_SAMPLED_CELLS: Final = 100_000
+"""Tuples that the observed information is computed from where there are more."""
 _FLAT: Final = 1e-9
 """Width of the possible mixes in a direction, relative to the widest, that is a rounding error."""
+
+
+def minus_log(weights: FloatArray, cells: FloatArray) -> float:
+    """Return −Σ w log(cell) over the cells that have weight; infinite where such a cell is impossible."""
+    seen = weights > 0
+    if (cells[seen] <= 0).any():
+        return float("inf")
+    return -float(weights[seen] @ np.log(cells[seen]))
+
+
+def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
+    """Return weight/cell, 0 where there is no weight."""
+    return np.divide(weights, cells, out=np.zeros_like(cells), where=weights > 0)
+
+
+def interior(shares: FloatArray) -> FloatArray:
+    """Mix in a tenth of equal shares, so that no value is impossible at the start."""
+    return np.asarray(0.9 * shares + 0.1 / len(shares))
 
 
 class MixPrior(NamedTuple):
@@ -371,27 +391,8 @@ class ShareLikelihood:
         return self.information(shares) if self.rows.dense else None
 
 
-def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> Fit:
-    """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
-
-    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
-    likelihood, and `converged` says only that the rule stopped it.
-    """
-    shares, steps, converged = model.uniform, 0, False
-    scores, remaining = model.scores(shares), np.inf
-    while steps < most_steps and not converged:
-        steps += 1
-        before, slopes = shares, scores
-        shares = shares * scores
-        if smoothing:
-            padded = np.concatenate([shares[:1], shares, shares[-1:]])
-            shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
-        shares /= shares.sum()
-        scores = model.scores(shares)
-        remaining = float(scores.max()) - 1
-        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
-        move = model.people * (shares - before)
-        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
-            converged = model.people * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
-    value = -model.people * model.objective(shares)
-    return Fit(shares, remaining, steps, converged, value, slope=model.people * (scores - 1))
+def fused_likelihood(fused: Fused) -> ShareLikelihood:
+    """Return the likelihood of the distribution over the buckets from a fused tally of a number."""
+    rows, thinned = PrefixRows(fused), fused.thin(_SAMPLED_CELLS)
+    sample = None if thinned is fused else partial(fused_likelihood, thinned)
+    return ShareLikelihood(rows, fused.counts[rows.order], fused.bounds, sample=sample)

@@ -7,26 +7,74 @@ factor of the cell. A fit needs of it, with the shares f of the values and a mix
     backward   Σ_c w_c L̄_c          the slopes of Σ_c w_c P_c along the shares
     gram       Σ_c w_c L̄_c L̄_cᵀ    their curvature
 
-Where levels show, there is one of them. Here are labels of one question (`LabelRows`) and numbers (`PieceRows`); joined
-reports of several services stand in `pldp.estimates.likelihood.tuples`.
+Where levels show, there is one of them. There are labels of one question (`LabelRows`), numbers (`PieceRows`), and
+joined reports of several services: a person's tuple of outputs has the product of what its services say.
+
+**Joined labels (`TupleRows`).** L_τc = Π_s Λ_s(l_s|τ_s) Q_sτ(y_s|·), as tables made some tuples at a time.
+
+**Joined numbers (`PrefixRows`).** As a function of the value t every output of a number channel has the likelihood
+
+    Q(y|t) = base_y · envelope_y(t) · (1 + lift_y · [start_y ≤ t < stop_y]):
+
+windows (PM, SW, k-RR) are constant in and out of an interval; the two outputs of SR, the outputs of Laplace and any
+other channel have a smooth *envelope*. The likelihood of a tuple is the product of the envelopes, of which there are
+few (the tuples are grouped by them), times a function with at most 2·windows + 1 constant pieces. So the sum over the
+buckets is a combination of a few prefix sums,
+
+    L_c·f = Σ_e A_ce P(e),   P_g(e) = Σ_{t<e} envelope_g(t) f_t,
+
+and A is sparse: one entry per end of a window inside the grid. Time is linear in the tuples, whatever the number of
+people and of buckets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import product
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
-from pldp.mechanisms.arrays import Cells, FloatArray, LabelArrays, Pieces, require_dense
+from pldp.errors import EstimateError
+from pldp.estimates.numbers.sources import source_pieces
+from pldp.mechanisms import Bits, Channel
+from pldp.mechanisms.arrays import (
+    LARGEST_ENVELOPES,
+    Cells,
+    FloatArray,
+    LabelArrays,
+    Outputs,
+    PieceArrays,
+    Pieces,
+    arrays,
+    label_arrays,
+    require_dense,
+)
+from pldp.tallies import Fused, Source
+
+Places = npt.NDArray[np.intp]
 
 _SMALL: Final = 256
 _CHEAP: Final = 5e7
 """Values, and multiplications, up to which a matrix of values × values is cheaper than some products."""
-_LARGEST_MATRIX: Final = 1024
+_LARGEST_GRID: Final = 1024
 """Most buckets of a number for which it is built."""
+_CELLS_AT_ONCE: Final = 1 << 17
+_FEW_ENVELOPES: Final = 64
+_FEW_BUCKETS: Final = 2048
+_FEW_COLUMNS: Final = 32
+"""Up to these numbers second derivatives are summed over the tuples first, and from so many columns on it pays."""
+
+_ENTRIES: Final = 1 << 21
+"""Entries (tuples × values) of a table that are worked on at a time."""
+_TABLE: Final = 1 << 24
+"""Most entries of a table that is kept; larger ones are made again at every step."""
+_LARGEST_MATRIX: Final = 1 << 22
+"""Entries up to which the matrix of a channel with integers is asked for."""
 
 
 class Rows(Protocol):
@@ -126,7 +174,7 @@ class PieceRows:
         self.pieces, self.chances = pieces, chances
         self.levels, self.size = len(pieces), pieces[0].envelopes.shape[1]
         self.cost = len(chances) * len(pieces[0].base) * float(self.size) ** 2
-        self.dense = self.size <= _LARGEST_MATRIX
+        self.dense = self.size <= _LARGEST_GRID
 
     def forward(self, shares: FloatArray) -> FloatArray:
         outputs = np.array([pieces.forward(shares) for pieces in self.pieces])
@@ -192,3 +240,214 @@ class FreeRows(PieceRows):
         del levels
         level, bucket = divmod(place, self.buckets)
         return super().column(bucket, np.eye(len(self.pieces))[level])
+
+
+def output_rows(channel: Channel, outputs: Outputs) -> tuple[FloatArray, FloatArray]:
+    """Return Q(y|·) of these outputs, outputs × values, up to a factor of the output, and the logarithm of that factor.
+
+    The factor of rows of bits is tiny where there are many, and matters only between levels.
+    """
+    form = arrays(channel)
+    if not isinstance(form, PieceArrays):
+        raise EstimateError(f"outputs of {channel.mechanism} have no likelihood of single values")
+    count, size = channel.form.count, channel.size
+    nothing = np.zeros(len(outputs))
+    if not isinstance(channel.form, Bits) and count * size <= _LARGEST_MATRIX:
+        return np.asarray(form.pieces().table()[outputs.astype(np.int64)]), nothing
+    if not isinstance(form, LabelArrays):
+        raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
+    supported = form.supported(outputs).astype(np.float64)
+    if not isinstance(channel.form, Bits):
+        return np.asarray(form.low + form.step * supported), nothing
+    law = form.cell_law(np.ascontiguousarray(outputs.T))
+    of_low, of_step = form.value_weights() or (1.0, 1.0)
+    low, step = law.low[law.classes, None], law.step[law.classes, None]
+    return np.asarray(low * of_low + step * of_step * supported), law.base[law.classes]
+
+
+def _level_rows(source: Source, cells: Places) -> FloatArray:
+    """Return Λ·Q of these cells of a source, levels × cells × values; no report, −1, says nothing."""
+    outputs = cells if source.listed is None else source.listed.outputs[cells]
+    found, logs = (np.stack(each) for each in zip(*(output_rows(one, outputs) for one in source.channels), strict=True))
+    if source.label_channel is not None:
+        chances = label_arrays(source.label_channel).matrix()[source.labels[cells]]
+        found *= (np.exp(logs - logs.max(axis=0)) * chances.T)[:, :, None]
+    found[:, cells < 0] = 1.0
+    return found
+
+
+class TupleRows:
+    """Tuples of labels, of people who gave to some of these sources; levels are combinations of those they hide."""
+
+    listed = False
+
+    def __init__(self, sources: Sequence[Source], cells: npt.NDArray[Any]) -> None:
+        self.sources, self.cells = sources, cells
+        self.shape = [len(source.channels) for source in sources]
+        self.levels, self.size = math.prod(self.shape), sources[0].channel.size
+        self.cost = len(cells) * float(self.size) ** 2
+        self.dense = cheap(self.size, self.cost)
+
+    @cached_property
+    def _factors(self) -> list[tuple[FloatArray, Places] | None]:
+        """L of the different outputs of every source, and which of them every tuple has; none where it is too large."""
+        factors: list[tuple[FloatArray, Places] | None] = []
+        for source, cells, levels in zip(self.sources, self.cells.T, self.shape, strict=True):
+            came, place = np.unique(cells, return_inverse=True)
+            fits = len(came) * self.size * levels <= _TABLE
+            factors.append((_level_rows(source, came), place.ravel()) if fits else None)
+        return factors
+
+    def _table(self, part: slice) -> FloatArray:
+        """Return L of some tuples, levels × tuples × values."""
+        total: FloatArray = np.ones((1, 1, 1))
+        for source, cells, factor in zip(self.sources, self.cells[part].T, self._factors, strict=True):
+            rows = _level_rows(source, cells) if factor is None else factor[0][:, factor[1][part]]
+            total = (total[:, None] * rows).reshape(-1, *rows.shape[1:])
+        return total
+
+    @cached_property
+    def _whole(self) -> FloatArray | None:
+        """L of all tuples, where it is not too large."""
+        fits = len(self.cells) * self.size * self.levels <= _TABLE
+        return self._table(slice(None)) if fits else None
+
+    def _tables(self) -> Iterator[tuple[slice, FloatArray]]:
+        if self._whole is not None:
+            yield slice(None), self._whole
+            return
+        step = max(1, _ENTRIES // (self.size * self.levels))
+        for start in range(0, len(self.cells), step):
+            yield slice(start, start + step), self._table(slice(start, start + step))
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        return np.concatenate([table @ shares for _, table in self._tables()], axis=1)
+
+    def backward(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
+        if levels.ndim > 1:  # sum up over the tuples first: that serves all mixes
+            return np.asarray(levels.T @ sum(weights[part] @ table for part, table in self._tables()))
+        return np.asarray(sum(weights[..., part] @ np.tensordot(levels, table, 1) for part, table in self._tables()))
+
+    def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
+        total = np.zeros((self.size, self.size))
+        for part, table in self._tables():
+            moved = np.tensordot(levels, table, 1) * np.sqrt(weights[part])[:, None]
+            total += moved.T @ moved
+        return np.asarray(total if columns is None else columns.T @ total @ columns)
+
+
+class PrefixRows:
+    """Tuples of numbers by prefix sums; `order` says which tuple of the tally stands where."""
+
+    levels, listed = 1, False
+
+    def __init__(self, fused: Fused) -> None:
+        rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
+        group, self.envelopes = _envelopes(fused, rows)
+        self.size = fused.size
+        # Tuples with one envelope stand together: their prefix sums stay in the processor's cache.
+        self.order = np.argsort(group, kind="stable") if len(self.envelopes) > 64 else np.arange(len(group))
+        self._matrix = _prefix_matrix(fused, rows, group, self.order, len(self.envelopes))
+        self._transposed = self._matrix.T.tocsr()
+        self.cost = len(self.envelopes) * float(self.size) ** 2
+        self.dense = len(self.envelopes) <= _FEW_ENVELOPES and self.size <= _FEW_BUCKETS
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        prefix = np.zeros((len(self.envelopes), self.size + 1))
+        np.cumsum(self.envelopes * shares, axis=1, out=prefix[:, 1:])
+        return np.asarray(self._matrix @ prefix.ravel())[None]
+
+    def backward(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
+        del levels
+        ends = (self._transposed @ weights).reshape(len(self.envelopes), self.size + 1)[:, 1:]
+        return np.asarray((np.cumsum(ends[:, ::-1], axis=1)[:, ::-1] * self.envelopes).sum(axis=0))
+
+    def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
+        del levels
+        if columns is None:
+            return self._gram_matrix(self._gram_of_prefixes(weights))
+        if not self.dense:
+            moved = np.concatenate([self.forward(column) for column in columns.T]) * np.sqrt(weights)
+            return np.asarray(moved @ moved.T)
+        prefix = np.zeros((len(self.envelopes), self.size + 1, columns.shape[1]))
+        np.cumsum(self.envelopes[:, :, None] * columns, axis=1, out=prefix[:, 1:])
+        sums = prefix.reshape(-1, columns.shape[1])
+        if columns.shape[1] > _FEW_COLUMNS:
+            return np.asarray(sums.T @ (self._gram_of_prefixes(weights) @ sums))
+        moved = (self._matrix @ sums) * np.sqrt(weights)[:, None]
+        return np.asarray(moved.T @ moved)
+
+    def _gram_of_prefixes(self, weights: FloatArray) -> csr_array:
+        """Aᵀ diag(w) A, which has few entries per tuple."""
+        scaled = self._matrix.copy()
+        scaled.data *= np.repeat(weights, np.diff(scaled.indptr))
+        return self._transposed @ scaled
+
+    def _gram_matrix(self, ends: csr_array) -> FloatArray:
+        """Two cumulative sums lead from prefix sums to the buckets."""
+        total = np.zeros((self.size, self.size))
+        for place, envelope in enumerate(self.envelopes):
+            block = slice(place * (self.size + 1) + 1, (place + 1) * (self.size + 1))
+            sums = ends[block, block].toarray()[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+            total += sums * np.outer(envelope, envelope)
+        return total
+
+
+def _envelopes(fused: Fused, rows: list[Pieces]) -> tuple[Places, FloatArray]:
+    """Return the envelope of every tuple and the table of envelopes, products over the services."""
+    code = np.zeros(len(fused.counts), np.int64)
+    used = [(each, place) for place, each in enumerate(rows) if len(each.envelopes) > 1]
+    for each, place in used:
+        code = code * len(each.envelopes) + each.envelope[fused.cells[:, place]]
+    found, first, group = np.unique(code, return_index=True, return_inverse=True)
+    if len(found) * fused.size > LARGEST_ENVELOPES:
+        raise EstimateError(
+            f"{len(found):,} combinations of outputs without windows (laplace, lh) on {fused.size:,} buckets are too "
+            "many: use fewer buckets or leave a service out"
+        )
+    table = np.ones((len(found), fused.size))
+    for each, place in used:
+        table *= each.envelopes[each.envelope[fused.cells[first, place]]]
+    return group, table / table.max(axis=1, keepdims=True)
+
+
+def _prefix_matrix(fused: Fused, rows: list[Pieces], group: Places, order: Places, envelopes: int) -> csr_array:
+    """Return A, tuples × (envelopes · (size+1)): what the module's first lines describe."""
+    size = fused.size
+    windows = [(each, place) for place, each in enumerate(rows) if each.lift.any()]
+    indptr, indices, data = [np.zeros(1, np.int64)], [], []
+    for begin in range(0, len(order), _CELLS_AT_ONCE):
+        chosen = order[begin : begin + _CELLS_AT_ONCE]
+        events, factors = [], []
+        for each, place in windows:
+            outputs = fused.cells[chosen, place]  # ABSENT is −1: the last row of Pieces
+            rise = np.log1p(each.lift[outputs])
+            events += [each.start[outputs], each.stop[outputs]]
+            factors += [rise, -rise]
+        # Pieces start at the sorted events; the last event is the end of the grid.
+        at = np.stack([*events, np.full(len(chosen), size)], axis=1).astype(np.int32)
+        logs = np.stack([*factors, np.zeros(len(chosen))], axis=1)
+        sorting = np.argsort(at, axis=1, kind="stable")
+        at = np.take_along_axis(at, sorting, axis=1)
+        heights = np.exp(np.cumsum(np.take_along_axis(logs, sorting, axis=1), axis=1))
+        before = np.concatenate([np.ones((len(chosen), 1)), heights[:, :-1]], axis=1)
+        drop = before - heights
+        # Where several windows end together one entry is enough; the end of the grid takes what is left.
+        last = at == size
+        drop[last] = 0
+        drop[:, -1] = np.where(last, 0, heights - before).sum(axis=1) + 1
+        same = at[:, :-1] == at[:, 1:]
+        for column in range(at.shape[1] - 1):
+            move = same[:, column] & (at[:, column] < size)
+            drop[move, column + 1] += drop[move, column]
+            drop[move, column] = 0
+        drop[at == 0] = 0
+        kept = drop != 0
+        data.append(drop[kept])
+        indices.append((at + (group[chosen] * (size + 1))[:, None])[kept].astype(np.int32))
+        indptr.append(indptr[-1][-1] + np.cumsum(kept.sum(axis=1)))
+    shape = (len(order), envelopes * (size + 1))
+    ends = np.concatenate(indptr)
+    # Places as short as they may be: products read less memory.
+    ends = ends.astype(np.int32) if ends[-1] < 1 << 31 else ends
+    return csr_array((np.concatenate(data), np.concatenate(indices), ends), shape=shape)

@@ -29,16 +29,35 @@ Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions und
 EM with smoothing.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
+from pldp.errors import EstimateError
+from pldp.estimates.likelihood.mixture import (
+    LARGEST_HESSIAN,
+    MixPrior,
+    Mixture,
+    Part,
+    Product,
+    ShareLikelihood,
+    interior,
+)
+from pldp.estimates.likelihood.rows import LabelRows, Places, TupleRows
+from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.mix import LevelMix
+from pldp.estimates.results.consistency import norm_sub
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
+from pldp.tallies import ABSENT, Fused
 
 GAP: Final = 1e-8
 """Default tolerance: log-likelihood per report that may remain to be gained."""
@@ -49,13 +68,19 @@ _TOGETHER: Final = 10
 """Entries that reach 0 within this factor of the first one are fixed with it."""
 _RIDGE: Final = 1e-12
 """Added to the Hessian in products: outputs that never came leave directions without curvature."""
+_EM_CHANGE: Final = 1e-3
+"""Log-likelihood, of all people together, at whose change plain EM stops."""
 _MOST_INNER: Final = 100
 """Newton steps towards the share of one value at a multiplier λ."""
+
+AGREE: Final = 1e-6
+"""Log-likelihood per report within which two starts are taken to have found the same maximum."""
+LARGEST_JOINT: Final = 64
+"""Most combinations of the levels of several services that are mixed."""
 
 FitProgress = Callable[[int, float], None]
 """Called with the number of steps and the gap."""
 
-Product = Callable[[FloatArray], FloatArray]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -113,24 +138,6 @@ def maximise(
         scores = model.scores(point)
     log_likelihood, slope = -value * model.reports, model.reports * (scores - 1)
     return Fit(point, max(remaining, 0.0), steps, remaining <= gap, log_likelihood, slope)
-
-
-def minus_log(weights: FloatArray, cells: FloatArray) -> float:
-    """Return −Σ w log(cell) over the cells that have weight; infinite where such a cell is impossible."""
-    seen = weights > 0
-    if (cells[seen] <= 0).any():
-        return float("inf")
-    return -float(weights[seen] @ np.log(cells[seen]))
-
-
-def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
-    """Return weight/cell, 0 where there is no weight."""
-    return np.divide(weights, cells, out=np.zeros_like(cells), where=weights > 0)
-
-
-def interior(shares: FloatArray) -> FloatArray:
-    """Mix in a tenth of equal shares, so that no value is impossible at the start."""
-    return np.asarray(0.9 * shares + 0.1 / len(shares))
 
 
 def _normalised(model: Likelihood, point: FloatArray) -> FloatArray:
@@ -257,3 +264,185 @@ def _separate_shares(counts: FloatArray, offset: FloatArray, multiplier: float) 
         if step.max() <= 1e-15:
             break
     return np.asarray(shares)
+
+
+def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> Fit:
+    """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
+
+    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
+    likelihood, and `converged` says only that the rule stopped it.
+    """
+    shares, steps, converged = model.uniform, 0, False
+    scores, remaining = model.scores(shares), np.inf
+    while steps < most_steps and not converged:
+        steps += 1
+        before, slopes = shares, scores
+        shares = shares * scores
+        if smoothing:
+            padded = np.concatenate([shares[:1], shares, shares[-1:]])
+            shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
+        shares /= shares.sum()
+        scores = model.scores(shares)
+        remaining = float(scores.max()) - 1
+        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
+        move = model.people * (shares - before)
+        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
+            converged = model.people * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
+    value = -model.people * model.objective(shares)
+    return Fit(shares, remaining, steps, converged, value, slope=model.people * (scores - 1))
+
+
+def label_mixture(reports: LabelReports) -> Mixture:
+    """Return the likelihood of shares and of the mix of levels that labels leave open: a part per level or label."""
+    if not all(counts.has_cells for counts in reports.counts if counts.reports):
+        raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
+    bounds, parts = reports.bounds, []
+    mixes = [] if reports.visible else [MixPrior(bounds.corners, *bounds.pseudo_reports)]
+    for shown, (cells, counts) in enumerate(reports.rows):
+        levels = np.arange(len(reports.forms)) if mixes else np.array([shown])
+        if len(counts):
+            rows = LabelRows([reports.forms[level] for level in levels], cells, reports.chance[shown, levels])
+            parts.append(Part(rows, counts, 0 if mixes else None))
+    return Mixture(parts, mixes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelFit(Record):
+    """The most likely shares, the point of the model that they are a part of, and whether several starts led there."""
+
+    model: Mixture
+    fit: Fit
+    point: FloatArray
+    starts_agree: bool
+
+    @property
+    def shares(self) -> FloatArray:
+        """The fitted shares."""
+        return self.fit.shares
+
+    @property
+    def levels(self) -> FloatArray | None:
+        """The fitted mix of levels, where reports do not show it."""
+        return next(iter(self.model.mixes(self.point)), None)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of the shares from the information, k × k."""
+        return self.model.covariance(self.point)
+
+
+def fit_labels(
+    reports: LabelReports,
+    shares: FloatArray,
+    *,
+    gap: float = GAP,
+    starts: int = 2,
+    progress: FitProgress | None = None,
+) -> LabelFit:
+    """Fit the shares, and the mix of levels where it is not shown, from likely shares.
+
+    With a mix the likelihood is not concave, so it is climbed from equal shares and levels as well, to see whether
+    there is another maximum; the best is returned.
+    """
+    model = label_mixture(reports)
+    even = [np.full(block.stop - block.start, 1 / (block.stop - block.start)) for block in model.blocks]
+    shown = LevelMix(reports.chance, reports.reports.astype(np.int64), reports.bounds)
+    mixes = [interior(shown.shares) if reports.bounds.nothing else own for own in even[1:]]
+    begin = [[_likely_start(model, reports, shares), *mixes], even][: starts if mixes else 1]
+    fits = [maximise(model, np.concatenate(start), gap, progress=progress) for start in begin]
+    best = max(fits, key=lambda fit: fit.log_likelihood)
+    agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in fits)
+    fit = replace(best, shares=best.shares[model.first].copy(), slope=best.slope[model.first])
+    return LabelFit(model, fit, best.shares, agree)
+
+
+def _likely_start(model: Mixture, reports: LabelReports, shares: FloatArray) -> FloatArray:
+    """Return the maximum where it has a formula, else likely shares, every value possible."""
+    used = [level for level, people in enumerate(reports.reports) if people]
+    forms = [reports.forms[level] for level in used]
+    if model.priors or not all(form.separable for form in forms):
+        return interior(norm_sub(shares))
+    offsets = np.array([form.low / form.step * np.ones(reports.size) for form in forms])
+    return separable_maximum(np.array([reports.rows[level][1] for level in used]), offsets)
+
+
+def _joint_places(fused: Fused) -> list[list[int]]:
+    """Return the sources that hide levels, those together that people have in common."""
+    given = fused.cells != ABSENT
+    joint: list[set[int]] = []
+    for place, source in enumerate(fused.sources):
+        if len(source.channels) > 1:
+            near = set(np.flatnonzero(given[given[:, place]].any(axis=0)).tolist())
+            meet = [each for each in joint if each & near]
+            joint = [*(each for each in joint if not each & near), {place}.union(*meet)]
+    return [sorted(each) for each in joint]
+
+
+def _shown_classes(fused: Fused) -> Places:
+    """Return the class of each tuple: the levels that people show at services which show them."""
+    shown = [place for place, source in enumerate(fused.sources) if source.service and len(source.channels) == 1]
+    return np.unique(fused.cells[:, shown] != ABSENT, axis=0, return_inverse=True)[1].ravel()
+
+
+def joint_levels(fused: Fused) -> int:
+    """Return the most combinations of classes and hidden levels that have to be mixed together."""
+    counts = [len(source.channels) for source in fused.sources]
+    most = max((math.prod(counts[place] for place in places) for places in _joint_places(fused)), default=0)
+    return most * (int(_shown_classes(fused).max(initial=0)) + 1)
+
+
+class TupleMixture(Mixture):
+    """The likelihood of joined reports of labels: a part for every class of people and the joint sources they gave to.
+
+    `gave` has, for every mix, the sources with hidden levels and how many people of its part gave to each.
+    """
+
+    def __init__(self, fused: Fused) -> None:
+        self.fused, given, joint = fused, fused.cells != ABSENT, _joint_places(fused)
+        # A tuple's part: the joint sources that it has a report of (never of several), and its class.
+        keys = np.full((2, len(fused.counts)), -1)
+        for number, places in enumerate(joint):
+            keys[0, given[:, places].any(axis=1)] = number
+        keys[1] = np.where(keys[0] < 0, -1, _shown_classes(fused))
+        parts: list[Part] = []
+        self.gave: list[dict[int, float]] = []
+        for key in np.unique(keys, axis=1).T:
+            inside = (keys == key[:, None]).all(axis=0)
+            counts, used = fused.counts[inside].astype(float), np.flatnonzero(given[inside].any(axis=0))
+            rows = TupleRows([fused.sources[place] for place in used], fused.cells[np.ix_(inside, used)])
+            parts.append(Part(rows, counts, None if key[0] < 0 else len(self.gave)))
+            if key[0] >= 0:
+                people = counts @ given[inside]
+                self.gave.append({place: float(people[place]) for place in joint[key[0]] if people[place]})
+        super().__init__(parts, [MixPrior.free(part.rows.levels) for part in parts if part.mix is not None])
+        if self.gave and self.blocks[-1].stop > LARGEST_HESSIAN:
+            raise EstimateError(
+                f"a likelihood with hidden levels takes at most {LARGEST_HESSIAN:,} values; method unbiased takes more"
+            )
+
+    def start(self, shares: FloatArray, mixes: Mapping[int, FloatArray]) -> FloatArray:
+        """Return where to start: these shares, and levels at several sources as if independent."""
+        joint = [reduce(np.multiply.outer, [mixes[place] for place in places]).ravel() for places in self.gave]
+        return np.concatenate([interior(each) for each in (shares, *joint)])
+
+    def mixes_of(self, point: FloatArray) -> dict[int, FloatArray]:
+        """Return the mix of levels of the people who gave to each source that hides them."""
+        total: dict[int, FloatArray] = {}
+        for mix, gave in zip(self.mixes(point), self.gave, strict=True):
+            table = mix.reshape([len(self.fused.sources[place].channels) for place in gave])
+            for axis, (place, people) in enumerate(gave.items()):
+                own = people * table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+                total[place] = total.get(place, 0.0) + own
+        return {place: own / own.sum() for place, own in total.items()}
+
+
+def fit_tuples(
+    fused: Fused, shares: FloatArray, mixes: Mapping[int, FloatArray], progress: Callable[[int], None] | None = None
+) -> tuple[Fit, TupleMixture]:
+    """Fit shares, and the mix of levels of every source that hides them, to all tuples, from likely ones.
+
+    In the fit all of them stand end to end in `shares`.
+    """
+    model = TupleMixture(fused)
+    start = model.start(shares, mixes)
+    return maximise(model, start, progress=None if progress is None else lambda steps, _: progress(steps)), model

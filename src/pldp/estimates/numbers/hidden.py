@@ -25,9 +25,8 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.misfit import Counted, Misfit, Part
-from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood
+from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood, interior
 from pldp.estimates.likelihood.rows import FreeRows, PieceRows
-from pldp.estimates.likelihood.solver import interior
 from pldp.estimates.linear.mix import LevelMix, level_mix
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.options import Mix

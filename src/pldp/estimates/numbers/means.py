@@ -29,7 +29,8 @@ from pldp.errors import EstimateError
 from pldp.estimates.fused.services import Subsets
 from pldp.estimates.likelihood.density import NO_DENSITY, Density, density, fit_density
 from pldp.estimates.likelihood.log_density import spline_basis
-from pldp.estimates.likelihood.tuples import PrefixRows, fused_likelihood
+from pldp.estimates.likelihood.mixture import fused_likelihood
+from pldp.estimates.likelihood.rows import PrefixRows
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.numbers.evidence import compare_moments, source_evidence, spread, two_moments_of
