@@ -110,7 +110,7 @@ class Mixture:
     def _silent(self, mix: int) -> float:
         """Return the weight of the reports that do not depend on a mix, or on the shares (−1).
 
-        They count as log Σσ, which is 0, so that at the maximum the scores of σ are 1 as well.
+        They count as log Σσ = 0, so that the scores of σ are 1 at the maximum as well.
         """
         known = sum(float(counts.sum()) for number, counts in enumerate(self._known) if number != mix)
         parts = zip(self.parts, self.weights, strict=True)
@@ -121,7 +121,7 @@ class Mixture:
         return [np.asarray(prior.corners @ point[block]) for prior, block in zip(self.priors, self.others, strict=True)]
 
     def cells(self, point: FloatArray) -> list[FloatArray]:
-        """Return P of all cells of every part; the last ones are kept, as objective, scores and curvature need them."""
+        """Return P of all cells of every part; the last ones are kept."""
         if self._at is not point:
             mixes = self.mixes(point)
             self._levels = [_ALONE if part.mix is None else mixes[part.mix] for part in self.parts]
@@ -158,7 +158,7 @@ class Mixture:
         return total
 
     def _beside(self, point: FloatArray) -> FloatArray:
-        """Return the curvature of reports that stand for what is known, and of those that a block does not change."""
+        """Return the curvature of what is known, and of the reports that a block does not change."""
         matrix = np.zeros((len(point),) * 2)
         for silent, block in zip(self.silent, self.blocks, strict=True):
             matrix[block, block] += silent
@@ -227,10 +227,9 @@ class Mixture:
         matrix[self.first, block] += both.T
 
     def information(self, point: FloatArray) -> FloatArray:
-        """Return Σ N_c g gᵀ/P² of all reports, with expected counts n·P_c where cells can be listed.
+        """Return Σ N_c g gᵀ/P² of all reports, with expected counts n·P_c of people whose cells can be listed.
 
-        Expected counts are never 0, so that an output that never came does not pass for certainty: one that cannot come
-        counts as half a report.
+        An output that never came then does not pass for certainty; one that cannot come counts as half a report.
         """
         cells, weights = list(self.cells(point)), list(self.weights)
         of_mix = [-1 - place if part.mix is None else part.mix for place, part in enumerate(self.parts)]
@@ -260,10 +259,7 @@ def differences(count: int) -> FloatArray:
 
 
 class PossibleMixes:
-    """The mixes ρ = C·σ that are possible for so many people, and the one that makes their reports most likely.
-
-    Half a report of every corner counts in advance; the search begins at `start` where nothing is known.
-    """
+    """The mixes ρ = C·σ that are possible for so many people; half a report of every corner counts in advance."""
 
     def __init__(self, bounds: MixBounds, people: int, start: FloatArray) -> None:
         self.bounds, self.people, self.corners = bounds, people, bounds.corners
@@ -292,9 +288,9 @@ class PossibleMixes:
         return np.asarray(self.directions.T @ (_HALF / self.people / levels[:, None] ** 2 * self.directions))
 
     def fit(self, by_level: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
-        """Return the ρ that maximises Σ_c w_c log Σ_τ ρ_τ(L_τ f)_c with what is known, and minus what that adds up to.
+        """Return the ρ that maximises Σ_c w_c log Σ_τ ρ_τ(L_τ f)_c with what is known, and minus that sum.
 
-        Newton's method over σ: the logarithms of the half reports keep every σ above 0.
+        Newton's method over σ, which the half reports keep above 0.
         """
         rows = np.concatenate([by_level.T @ self.corners, self._rows])
         weighed = np.concatenate([weights, self._weights])
@@ -361,12 +357,12 @@ class ShareLikelihood:
         return self._levels
 
     def objective(self, point: FloatArray) -> float:
-        """Return minus the log-likelihood per person, with that of what is known of the mix."""
+        """Return minus the log-likelihood per person."""
         self.levels(point)
         return minus_log(self.weights, self._cells) if self.mixes is None else self._value
 
     def scores(self, point: FloatArray) -> FloatArray:
-        """Return the mean likelihood ratio of each bucket; the mix is the best, so its change counts for nothing."""
+        """Return the mean likelihood ratio of each bucket at the best mix."""
         levels = self.levels(point)
         return self.rows.backward(ratio(self.weights, self._cells), levels)
 

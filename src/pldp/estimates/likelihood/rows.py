@@ -7,12 +7,11 @@ factor of the cell. A fit needs of it, with the shares f of the values and a mix
     backward   Σ_c w_c L̄_c          the slopes of Σ_c w_c P_c along the shares
     gram       Σ_c w_c L̄_c L̄_cᵀ    their curvature
 
-Where levels show, there is one of them. There are labels of one question (`LabelRows`), numbers (`PieceRows`), and
-joined reports of several services: a person's tuple of outputs has the product of what its services say.
+Where levels show, there is one of them. `LabelRows` are the reports of a choice, `PieceRows` those of a number. Of
+several services, a person's tuple of outputs has the product of what each says: L_τc = Π_s Λ_s(l_s|τ_s) Q_sτ(y_s|·) as
+tables for labels (`TupleRows`), and for numbers
 
-**Joined labels (`TupleRows`).** L_τc = Π_s Λ_s(l_s|τ_s) Q_sτ(y_s|·), as tables made some tuples at a time.
-
-**Joined numbers (`PrefixRows`).** As a function of the value t every output of a number channel has the likelihood
+**by prefix sums (`PrefixRows`).** As a function of the value t every output of a number channel has the likelihood
 
     Q(y|t) = base_y · envelope_y(t) · (1 + lift_y · [start_y ≤ t < stop_y]):
 
@@ -23,8 +22,7 @@ buckets is a combination of a few prefix sums,
 
     L_c·f = Σ_e A_ce P(e),   P_g(e) = Σ_{t<e} envelope_g(t) f_t,
 
-and A is sparse: one entry per end of a window inside the grid. Time is linear in the tuples, whatever the number of
-people and of buckets.
+and A is sparse: one entry per end of a window inside the grid, so that time is linear in the tuples.
 """
 
 from __future__ import annotations
@@ -63,18 +61,16 @@ _CHEAP: Final = 5e7
 """Values, and multiplications, up to which a matrix of values × values is cheaper than some products."""
 _LARGEST_GRID: Final = 1024
 """Most buckets of a number for which it is built."""
+_LARGEST_MATRIX: Final = 1 << 22
+"""Entries up to which the matrix of a channel with integers is asked for."""
+_ENTRIES: Final = 1 << 21
+_TABLE: Final = 1 << 24
+"""Entries (tuples × values) of a table that are made at a time, and that are kept: more are made again at each step."""
 _CELLS_AT_ONCE: Final = 1 << 17
 _FEW_ENVELOPES: Final = 64
 _FEW_BUCKETS: Final = 2048
 _FEW_COLUMNS: Final = 32
 """Up to these numbers second derivatives are summed over the tuples first, and from so many columns on it pays."""
-
-_ENTRIES: Final = 1 << 21
-"""Entries (tuples × values) of a table that are worked on at a time."""
-_TABLE: Final = 1 << 24
-"""Most entries of a table that is kept; larger ones are made again at every step."""
-_LARGEST_MATRIX: Final = 1 << 22
-"""Entries up to which the matrix of a channel with integers is asked for."""
 
 
 class Rows(Protocol):
@@ -96,13 +92,12 @@ class Rows(Protocol):
         """Return Σ_c w_c L̄_c L̄_cᵀ, between all values or along some columns (values × columns)."""
 
 
-def cheap(size: int, cost: float) -> bool:
-    """Tell whether a matrix is cheaper than some products, by its size and multiplications."""
+def _cheap(size: int, cost: float) -> bool:
     return size <= _SMALL and cost <= _CHEAP
 
 
 class LabelRows:
-    """The reports that show one label, of a choice of one value.
+    """The reports of a choice that show one label, of which each level has the chance Λ(s|τ).
 
     With S_c the values that cell c supports and k its class, such as its number of ones,
 
@@ -113,7 +108,6 @@ class LabelRows:
     """
 
     def __init__(self, forms: Sequence[LabelArrays], cells: Cells, chances: FloatArray) -> None:
-        """Take the channel of every level, the cells that show one label, and its chance Λ(s|τ) at every level."""
         self.arrays, self.at = forms[0], cells
         laws = [form.cell_law(cells) for form in forms]
         base, low, step = (np.column_stack(rows) for rows in list(zip(*laws, strict=True))[1:])
@@ -125,7 +119,7 @@ class LabelRows:
             weights, self.profiles = [(np.ones(self.size),) * 2], np.zeros(self.levels, np.intp)
         self.of_low, self.of_step = (np.array(rows) for rows in zip(*weights, strict=True))  # v and w
         self.listed, self.cost = cells is None, len(self.classes) * float(self.of_low.size) ** 2
-        self.dense = cheap(self.size, self.cost)
+        self.dense = _cheap(self.size, self.cost)
 
     def forward(self, shares: FloatArray) -> FloatArray:
         sums = np.array([self.arrays.support_sum(own * shares, self.at) for own in self.of_step])
@@ -150,7 +144,7 @@ class LabelRows:
         return slopes if weights.ndim > 1 else slopes[0, :]
 
     def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
-        """Multiply out (low v + step w [x ∈ S])(low v + step w [x' ∈ S]) for every two profiles."""
+        # (low v + step w [x ∈ S])(low v + step w [x' ∈ S]) for every two profiles.
         require_dense(self.size)
         low, step = self._mixed(levels)
         total = self.of_low.T @ ((low * weights) @ low.T) @ self.of_low
@@ -166,7 +160,7 @@ class LabelRows:
 
 
 class PieceRows:
-    """The reports of a number: cells are all labels × outputs, end to end, and Λ is labels × levels."""
+    """The reports of a number: cells are all labels × outputs, end to end; the `chances` Λ are labels × levels."""
 
     listed = True
 
@@ -242,11 +236,8 @@ class FreeRows(PieceRows):
         return super().column(bucket, np.eye(len(self.pieces))[level])
 
 
-def output_rows(channel: Channel, outputs: Outputs) -> tuple[FloatArray, FloatArray]:
-    """Return Q(y|·) of these outputs, outputs × values, up to a factor of the output, and the logarithm of that factor.
-
-    The factor of rows of bits is tiny where there are many, and matters only between levels.
-    """
+def _output_rows(channel: Channel, outputs: Outputs) -> tuple[FloatArray, FloatArray]:
+    """Return Q(y|·), outputs × values, up to a factor of the output, and its logarithm: it matters between levels."""
     form = arrays(channel)
     if not isinstance(form, PieceArrays):
         raise EstimateError(f"outputs of {channel.mechanism} have no likelihood of single values")
@@ -268,7 +259,9 @@ def output_rows(channel: Channel, outputs: Outputs) -> tuple[FloatArray, FloatAr
 def _level_rows(source: Source, cells: Places) -> FloatArray:
     """Return Λ·Q of these cells of a source, levels × cells × values; no report, −1, says nothing."""
     outputs = cells if source.listed is None else source.listed.outputs[cells]
-    found, logs = (np.stack(each) for each in zip(*(output_rows(one, outputs) for one in source.channels), strict=True))
+    found, logs = (
+        np.stack(each) for each in zip(*(_output_rows(one, outputs) for one in source.channels), strict=True)
+    )
     if source.label_channel is not None:
         chances = label_arrays(source.label_channel).matrix()[source.labels[cells]]
         found *= (np.exp(logs - logs.max(axis=0)) * chances.T)[:, :, None]
@@ -283,42 +276,28 @@ class TupleRows:
 
     def __init__(self, sources: Sequence[Source], cells: npt.NDArray[Any]) -> None:
         self.sources, self.cells = sources, cells
-        self.shape = [len(source.channels) for source in sources]
-        self.levels, self.size = math.prod(self.shape), sources[0].channel.size
+        self.levels, self.size = math.prod(len(source.channels) for source in sources), sources[0].channel.size
         self.cost = len(cells) * float(self.size) ** 2
-        self.dense = cheap(self.size, self.cost)
-
-    @cached_property
-    def _factors(self) -> list[tuple[FloatArray, Places] | None]:
-        """L of the different outputs of every source, and which of them every tuple has; none where it is too large."""
-        factors: list[tuple[FloatArray, Places] | None] = []
-        for source, cells, levels in zip(self.sources, self.cells.T, self.shape, strict=True):
-            came, place = np.unique(cells, return_inverse=True)
-            fits = len(came) * self.size * levels <= _TABLE
-            factors.append((_level_rows(source, came), place.ravel()) if fits else None)
-        return factors
-
-    def _table(self, part: slice) -> FloatArray:
-        """Return L of some tuples, levels × tuples × values."""
-        total: FloatArray = np.ones((1, 1, 1))
-        for source, cells, factor in zip(self.sources, self.cells[part].T, self._factors, strict=True):
-            rows = _level_rows(source, cells) if factor is None else factor[0][:, factor[1][part]]
-            total = (total[:, None] * rows).reshape(-1, *rows.shape[1:])
-        return total
-
-    @cached_property
-    def _whole(self) -> FloatArray | None:
-        """L of all tuples, where it is not too large."""
-        fits = len(self.cells) * self.size * self.levels <= _TABLE
-        return self._table(slice(None)) if fits else None
+        self.dense = _cheap(self.size, self.cost)
+        self._kept: dict[int, FloatArray] = {}
 
     def _tables(self) -> Iterator[tuple[slice, FloatArray]]:
-        if self._whole is not None:
-            yield slice(None), self._whole
-            return
+        """Yield L of some tuples at a time, levels × tuples × values."""
         step = max(1, _ENTRIES // (self.size * self.levels))
         for start in range(0, len(self.cells), step):
-            yield slice(start, start + step), self._table(slice(start, start + step))
+            part = slice(start, start + step)
+            table = self._kept[start] if start in self._kept else self._table(part)
+            if len(self.cells) * self.size * self.levels <= _TABLE:
+                self._kept[start] = table
+            yield part, table
+
+    def _table(self, part: slice) -> FloatArray:
+        total: FloatArray = np.ones((1, 1, 1))
+        for source, cells in zip(self.sources, self.cells[part].T, strict=True):
+            different, place = np.unique(cells, return_inverse=True)
+            rows = _level_rows(source, different)[:, place.ravel()]
+            total = (total[:, None] * rows).reshape(-1, *rows.shape[1:])
+        return total
 
     def forward(self, shares: FloatArray) -> FloatArray:
         return np.concatenate([table @ shares for _, table in self._tables()], axis=1)

@@ -1,4 +1,4 @@
-"""Climb a likelihood over one or several simplices: accelerated EM with a certified gap, plain EM, and a formula.
+"""Climb a likelihood over one or several simplices, of reports of one question (`fit_labels`) or joined (`fit_tuples`).
 
 Maximise Σ_c N_c log P_c over f ≥ 0, Σ f = 1. Where P_c = L_c·f the function is concave, so a stationary point is the
 maximum, and how far a point is from it can be certified: with g_j = (1/n) Σ_c N_c L_cj / (L_c·f),
@@ -20,6 +20,10 @@ share has its own term Σ_g n_gy log(a_gy f_y + b_gy). On the simplex all shares
 With one group f_y = max(0, n_y/λ − b_y/a_y). With several, f_y is the root of a convex falling function; Newton steps
 from below never pass it. So k one-dimensional problems and one outer root replace an iteration over k values at once,
 which converges slowly where many values are rare and some are not perturbed at all.
+
+**Joined reports (`fit_tuples`).** Sources that hide levels and have people in common have one mix, of the levels τ of a
+person at all of them: careful people are careful everywhere, and with a mix per source shares would be wrong by several
+standard errors. People who show different levels at other services have mixes of their own.
 
 References
 ----------
@@ -88,16 +92,9 @@ Flags = npt.NDArray[np.bool_]
 class Fit(Record):
     """A maximum-likelihood fit and how far it can be from the maximum.
 
-    Attributes
-    ----------
-    gap
-        Certified bound on the log-likelihood per report still to gain; where levels are hidden, the bound for the
-        shares given the levels and for the levels given the shares.
-    log_likelihood
-        Log-likelihood at the fit, up to a constant of the data.
-    slope
-        Slope of the log-likelihood along each share, less that along the positive shares: below 0 where a share is 0
-        and would be negative if it could.
+    `gap` is a certified bound on the log-likelihood per report still to gain; where levels are hidden, for the shares
+    given the levels and for the levels given the shares. `log_likelihood` is known up to a constant of the data.
+    `slope` is that along each share, less that along the positive ones: below 0 where a share would be negative.
     """
 
     shares: FloatArray
@@ -111,9 +108,8 @@ class Fit(Record):
 class Likelihood(Protocol):
     """What the solver needs: one or several unknown distributions, end to end in one point.
 
-    `objective` is minus the log-likelihood per report; `scores` are g, minus its gradient; `curvature` is the product
-    with its Hessian, or with a positive approximation of it; and `hessian` is that as a matrix where it is small and
-    may be ill-conditioned or indefinite.
+    `objective` is minus the log-likelihood per report, `scores` are g, minus its gradient, `curvature` is the product
+    with its Hessian or a positive approximation, and `hessian` is that as a matrix, where it is small.
     """
 
     blocks: Sequence[slice]  #: The place of each distribution.
@@ -165,10 +161,9 @@ def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float
 
 
 def _newton_target(model: Likelihood, point: FloatArray, scores: FloatArray) -> FloatArray:
-    """Minimise the quadratic model of −log-likelihood + Σ x around the point over x ≥ 0, approximately.
+    """Minimise ½xᵀHx − (H·point + g − 1)ᵀx, the model around the point, over x ≥ 0, approximately.
 
-    The model is ½xᵀHx − (H·point + g − 1)ᵀx. Entries that leave the positive range are fixed at 0 and the rest is
-    solved again.
+    Entries that leave the positive range are fixed at 0 and the rest is solved again.
     """
     hessian = model.hessian(point)
     if hessian is None:
@@ -269,8 +264,8 @@ def _separate_shares(counts: FloatArray, offset: FloatArray, multiplier: float) 
 def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> Fit:
     """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
 
-    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
-    likelihood, and `converged` says only that the rule stopped it.
+    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS), which climbs no
+    likelihood.
     """
     shares, steps, converged = model.uniform, 0, False
     scores, remaining = model.scores(shares), np.inf
