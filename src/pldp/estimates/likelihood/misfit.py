@@ -61,7 +61,7 @@ class Histogram(NamedTuple):
 class Counted:
     """Reports whose cells have the chances p = L̄f + Nδ: how many, the share of each cell, and n/p, which fits set.
 
-    `levels` are the mix in L̄ and `directions` those in which δ can change it, levels × numbers; none if it is known.
+    `levels` are the mix in L̄ and `directions` those in which δ can change it; none if it is known.
     """
 
     def __init__(
@@ -86,16 +86,12 @@ class Counted:
 
 
 class Part(NamedTuple):
-    """A histogram: the share of all people that it is of, the reports that depend on it, and a smooth first fit.
+    """A histogram, which may hold several copies of the buckets, end to end, of people who are not told apart."""
 
-    It may hold several copies of the buckets, end to end, of people who are not told apart. `known` is what is known of
-    δ before any report, as a precision and that times its most likely value.
-    """
-
-    weight: float
-    counted: Sequence[Counted]
-    pilot: FloatArray
-    known: tuple[FloatArray, FloatArray] | None = None
+    weight: float  #: The share of all people that it is of.
+    counted: Sequence[Counted]  #: The reports that depend on it.
+    pilot: FloatArray  #: A smooth first fit.
+    known: tuple[FloatArray, FloatArray] | None = None  #: Of δ, a precision and that times its most likely value.
 
 
 class Misfit:
@@ -123,13 +119,8 @@ class Misfit:
         """Return that of one histogram of everybody, or with `apart` of one per source."""
         parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
         pilots = [em(fused_likelihood(part), smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
-        return cls(
-            fused.size,
-            [
-                Part(part.people / fused.people, list(_levels(part)), pilot)
-                for part, pilot in zip(parts, pilots, strict=True)
-            ],
-        )
+        pairs = zip(parts, pilots, strict=True)
+        return cls(fused.size, [Part(part.people / fused.people, _levels(part), pilot) for part, pilot in pairs])
 
     def _weigh(self, pilots: FloatArray) -> None:
         """Give every count the variance that it has under these histograms."""
@@ -163,7 +154,7 @@ class Misfit:
         return float(self._counted(inside)[self.best.places] @ self.best.shares)
 
     def profile(self, inside: Flags, share: float, decide: float = math.nan) -> tuple[float, float]:
-        """Return bounds for how much larger X² is if this is the share of people in these buckets.
+        """Return bounds for how much larger X² is with this share of people in these buckets.
 
         They are `_GAP` apart, or on one side of `decide`, where that comes sooner.
         """
@@ -178,8 +169,7 @@ class Misfit:
     def floors(self, share: float) -> FloatArray:
         """Return at least how much larger X² is if this share of people is below an edge, for every inner edge.
 
-        X² is convex, so no histogram fits better than the tangent at the last one that was tried says: what is found
-        out at one edge says nearly as much about its neighbours.
+        X² is convex: no histogram fits better than the tangent at the last one that was tried says.
         """
         last = self._last
         slope = self._slope(last.places, last.shares)
@@ -284,8 +274,8 @@ class Misfit:
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.
 
-        With a multiplier μ of the share it is Σ min(slope − μ·counted) + μ·share, one bucket per histogram; the
-        greatest of these is where buckets that count and that do not are equally good in some histogram.
+        It is the greatest, over multipliers μ of the share, of Σ min(slope − μ·counted) + μ·share, one bucket per
+        histogram: where buckets that count and that do not are equally good in some histogram.
         """
         parts = slope.reshape(self.count, -1)
         if counted is None:
@@ -312,12 +302,14 @@ class Reported(Protocol):
     def misfit(self, *, apart: bool) -> Misfit: ...
 
 
-def _levels(fused: Fused) -> Iterator[Counted]:
-    for place, source in enumerate(fused.sources):
-        gave = fused.cells[:, place] != ABSENT
+def _levels(fused: Fused) -> list[Counted]:
+    found = []
+    for source, cells in zip(fused.sources, fused.cells.T, strict=True):
         counts = np.zeros(source.channel.form.count)
-        counts[fused.cells[gave, place]] = fused.counts[gave]
-        yield Counted(PieceRows([piecewise_arrays(source.channel).pieces()], np.ones((1, 1))), counts, np.ones(1))
+        counts[cells[cells != ABSENT]] = fused.counts[cells != ABSENT]
+        rows = PieceRows([piecewise_arrays(source.channel).pieces()], np.ones((1, 1)))
+        found.append(Counted(rows, counts, np.ones(1)))
+    return found
 
 
 def _taken(part: Part, pilot: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -35,8 +35,6 @@ LARGEST_HESSIAN: Final = 1200
 """Most unknowns, with a mix among them, for which the Hessian is built as a matrix."""
 _COSTLY: Final = 2e9
 """Multiplications from which on the block of the shares, which hardly changes, is computed once per fit."""
-_ALONE: Final = np.ones(1)
-"""The mix of one level."""
 _HALF: Final = 0.5
 """Reports of each corner that a mix beside a curve has in advance: it keeps every mix possible."""
 _SETTLED: Final = 1e-9
@@ -81,11 +79,11 @@ class MixPrior(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Reports of one sort: rows, how many reports are in each cell, and the place of their mix; none with one level."""
+    """Reports: rows, how many are in each cell, and the place of the mix of their levels; none with one level."""
 
     rows: Rows
     counts: FloatArray
-    mix: int | None = None
+    mixes: tuple[int, ...] = ()
 
 
 class Mixture:
@@ -96,11 +94,14 @@ class Mixture:
         ends = np.cumsum([0, parts[0].rows.size, *(prior.corners.shape[1] for prior in priors)]).tolist()
         self.blocks: Sequence[slice] = tuple(map(slice, ends[:-1], ends[1:]))
         self.first, self.others = self.blocks[0], self.blocks[1:]
+        self.mixed = slice(self.first.stop, ends[-1])
         self.people = float(sum(part.counts.sum() for part in parts))
         self.reports = self.people + float(sum(prior.counts.sum() for prior in priors))
         self.weights = [part.counts / self.reports for part in parts]
         self._known = [prior.counts / self.reports for prior in priors]
         self.silent = [self._silent(number) for number in range(-1, len(priors))]
+        self._corners = list(map(self._corners_of, parts))  # C: ρ = fixed + Cσ for all mixes, end to end
+        self._fixed = [np.full(part.rows.levels, float(not part.mixes)) for part in parts]
         self._shares_block: FloatArray | None = None
         self._at: FloatArray | None = None
         self._levels: list[FloatArray] = []  # ρ of every part
@@ -114,7 +115,13 @@ class Mixture:
         """
         known = sum(float(counts.sum()) for number, counts in enumerate(self._known) if number != mix)
         parts = zip(self.parts, self.weights, strict=True)
-        return known + sum(float(weight.sum()) for part, weight in parts if mix >= 0 and part.mix != mix)
+        return known + sum(float(weight.sum()) for part, weight in parts if mix >= 0 and mix not in part.mixes)
+
+    def _corners_of(self, part: Part) -> FloatArray:
+        corners = np.zeros((part.rows.levels, self.blocks[-1].stop))
+        for mix in part.mixes:
+            corners[:, self.others[mix]] = self.priors[mix].corners
+        return corners[:, self.mixed]
 
     def mixes(self, point: FloatArray) -> list[FloatArray]:
         """Return ρ of every mix."""
@@ -123,8 +130,8 @@ class Mixture:
     def cells(self, point: FloatArray) -> list[FloatArray]:
         """Return P of all cells of every part; the last ones are kept."""
         if self._at is not point:
-            mixes = self.mixes(point)
-            self._levels = [_ALONE if part.mix is None else mixes[part.mix] for part in self.parts]
+            pairs = zip(self._fixed, self._corners, strict=True)
+            self._levels = [fixed + corners @ point[self.mixed] for fixed, corners in pairs]
             self._by_level = [part.rows.forward(point[self.first]) for part in self.parts]
             self._cells = [levels @ rows for levels, rows in zip(self._levels, self._by_level, strict=True)]
             self._at = point
@@ -151,10 +158,10 @@ class Mixture:
     def _gradient(self, weights: Iterable[FloatArray]) -> FloatArray:
         """Return Σ_c w_c g_c: ∂P/∂f = L̄ and ∂P/∂σ = Cᵀ(L_τ f)_τ."""
         total = np.zeros(self.blocks[-1].stop)
-        for part, weight, levels, by_level in zip(self.parts, weights, self._levels, self._by_level, strict=True):
+        parts = zip(self.parts, weights, self._levels, self._by_level, self._corners, strict=True)
+        for part, weight, levels, by_level, corners in parts:
             total[self.first] += part.rows.backward(weight, levels)
-            if part.mix is not None:
-                total[self.others[part.mix]] += (by_level @ weight) @ self.priors[part.mix].corners
+            total[self.mixed] += (by_level @ weight) @ corners
         return total
 
     def _beside(self, point: FloatArray) -> FloatArray:
@@ -175,10 +182,10 @@ class Mixture:
 
         def times(vector: FloatArray) -> FloatArray:
             self.cells(point)
-            mixes, changes = self.mixes(vector), []
-            for part, levels, by_level in zip(self.parts, self._levels, self._by_level, strict=True):
-                change = levels @ part.rows.forward(vector[self.first])
-                changes.append(change if part.mix is None else change + mixes[part.mix] @ by_level)
+            parts, changes = zip(self.parts, self._levels, self._by_level, self._corners, strict=True), []
+            for part, levels, by_level, corners in parts:
+                mixed = (corners @ vector[self.mixed]) @ by_level
+                changes.append(levels @ part.rows.forward(vector[self.first]) + mixed)
             total = self._gradient(map(np.multiply, scales, changes))
             return total if beside is None else total + beside @ vector
 
@@ -191,10 +198,10 @@ class Mixture:
         matrix = self.outer(point, self.weights, self.cells(point), self._shares_block)
         if self._shares_block is None and sum(part.rows.cost for part in self.parts) > _COSTLY:
             self._shares_block = matrix[self.first, self.first].copy()
-        for part, weight, cell in zip(self.parts, self.weights, self.cells(point), strict=True):
-            if part.mix is not None:  # −N ∂²P/P
-                second = part.rows.backward(ratio(weight, cell), np.eye(part.rows.levels))
-                self._add_mixed(matrix, part.mix, -second)
+        parts = zip(self.parts, self.weights, self.cells(point), self._corners, strict=True)
+        for part, weight, cell, corners in parts if self.priors else ():
+            second = part.rows.backward(ratio(weight, cell), np.eye(part.rows.levels))
+            self._add_mixed(matrix, corners.T @ -second)  # −N ∂²P/P
         return matrix + self._beside(point)
 
     def outer(
@@ -209,22 +216,20 @@ class Mixture:
         matrix = np.zeros((len(point),) * 2)
         if shares_block is not None:
             matrix[self.first, self.first] = shares_block
-        parts = zip(self.parts, weights, cells, self._levels, self._by_level, strict=True)
-        for part, own, chances, levels, by_level in parts:
+        parts = zip(self.parts, weights, cells, self._levels, self._by_level, self._corners, strict=True)
+        for part, own, chances, levels, by_level, corners in parts:
             scale = ratio(ratio(own, chances), chances)
             if shares_block is None:
                 matrix[self.first, self.first] += part.rows.gram(scale, levels)
-            if part.mix is not None:
-                corners, block = self.priors[part.mix].corners, self.others[part.mix]
-                matrix[block, block] += corners.T @ ((by_level * scale) @ by_level.T) @ corners
-                self._add_mixed(matrix, part.mix, part.rows.backward(by_level * scale, levels))
+            matrix[self.mixed, self.mixed] += corners.T @ ((by_level * scale) @ by_level.T) @ corners
+            if self.priors:
+                self._add_mixed(matrix, corners.T @ part.rows.backward(by_level * scale, levels))
         return matrix
 
-    def _add_mixed(self, matrix: FloatArray, mix: int, by_level: FloatArray) -> None:
-        """Add what belongs to a level of a mix and a share, levels × values."""
-        both, block = self.priors[mix].corners.T @ by_level, self.others[mix]
-        matrix[block, self.first] += both
-        matrix[self.first, block] += both.T
+    def _add_mixed(self, matrix: FloatArray, both: FloatArray) -> None:
+        """Add what belongs to a corner and a share, corners × values."""
+        matrix[self.mixed, self.first] += both
+        matrix[self.first, self.mixed] += both.T
 
     def information(self, point: FloatArray) -> FloatArray:
         """Return Σ N_c g gᵀ/P² of all reports, with expected counts n·P_c of people whose cells can be listed.
@@ -232,9 +237,10 @@ class Mixture:
         An output that never came then does not pass for certainty; one that cannot come counts as half a report.
         """
         cells, weights = list(self.cells(point)), list(self.weights)
-        of_mix = [-1 - place if part.mix is None else part.mix for place, part in enumerate(self.parts)]
-        for mix in set(of_mix):
-            places = [place for place, own in enumerate(of_mix) if own == mix]
+        sorts: dict[tuple[int, ...], list[int]] = {}
+        for place, part in enumerate(self.parts):
+            sorts.setdefault(part.mixes or (-1 - place,), []).append(place)
+        for places in sorts.values():
             if all(self.parts[place].rows.listed for place in places):
                 people = sum(float(self.parts[place].counts.sum()) for place in places)
                 total = sum(float(cells[place].sum()) for place in places)

@@ -80,10 +80,9 @@ def limit(confidence: float, degrees: int) -> float:
 class QuantileProfile(Record):
     """How badly the reports fit if the quantiles of these `shares` lie beyond an edge: what intervals are looked up in.
 
-    `floors` are at least T, shares × edges: to the left of an edge `middles`, where the histogram that fits best has
-    the quantile, that of its lying below the edge at most, and to the right that of its lying above it. They are exact
-    beside the ends of an interval of the confidence that they were made for; other intervals hold at least as often as
-    they say, and may be a bucket or two wider than needed.
+    `floors` are at least T, shares × edges: to the left of `middles`, where the histogram that fits best has the
+    quantile, that of its lying below the edge at most, to the right that of its lying above it. They are exact at the
+    ends of an interval of the confidence that they were made for; others may be a bucket or two wider than needed.
     """
 
     bounds: tuple[float, float]
@@ -92,10 +91,7 @@ class QuantileProfile(Record):
     floors: npt.NDArray[np.float32]
 
     def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the ends of an interval for the number below which this share of people lies; both are edges.
-
-        A quantile between two of `shares` lies between the ends of theirs.
-        """
+        """Return the ends, both edges, of an interval for the number below which this share of people lies."""
         if not 0 < share < 1:
             raise EstimateError(f"share must be between 0 and 1, not {share}")
         most, edges = limit(confidence, QUANTILE_DEGREES), np.linspace(*self.bounds, self.floors.shape[1])
@@ -111,8 +107,7 @@ class QuantileProfile(Record):
     def range(self, low: float, high: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of an interval for the share of people between two numbers, from what is known of quantiles.
 
-        All quantiles and shares of one histogram that fits are within these ends together, so they may be subtracted.
-        `Profile.range` has the least ones, and needs the reports.
+        All quantiles of a histogram that fits are within their ends together, so these may be subtracted.
         """
         (least_below, most_below), (least, most) = (self._cumulative(number, confidence) for number in (low, high))
         return max(0.0, least - most_below), min(1.0, most - least_below)
@@ -140,8 +135,7 @@ class QuantileProfile(Record):
 class ShareEnd(Record):
     """How badly the reports fit if a share lies so far out, on one side of the best: T of some shares, in order.
 
-    T is convex, so that beyond a share it rises at least as fast as from the one before to it. The first is the best
-    share, where T is 0; `end` is the last possible one.
+    The first is the best share, where T is 0; `end` is the last possible one.
     """
 
     shares: tuple[float, ...]
@@ -154,6 +148,7 @@ class ShareEnd(Record):
         following = self.shares[after] if after < len(self.shares) else self.end
         last, floor = self.shares[after - 1], self.floors[after - 1]
         before = zip(self.shares[: after - 1], self.floors[: after - 1], strict=True)
+        # T is convex: beyond a share it rises at least as fast as from the ones before to it.
         slope = max(((floor - own - _GAP) / abs(last - share) for share, own in before), default=0.0)
         if floor == most or slope <= 0:
             return last if floor == most else following
@@ -163,10 +158,7 @@ class ShareEnd(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShareProfile(Record):
-    """Both sides of the share of people between two numbers: what its intervals are looked up in.
-
-    They are exact at the confidence that it was made for, and somewhat wider than needed at others.
-    """
+    """Both sides of the share of people between two numbers, exact at the confidence that they were made for."""
 
     low: ShareEnd
     high: ShareEnd
@@ -219,7 +211,7 @@ class Profile:
     def between(self, low: float, high: float, confidence: float = CONFIDENCE) -> ShareProfile:
         """Return what intervals for the share of people between two numbers are looked up in.
 
-        The lower end is that of the buckets that are wholly between them, the upper end that of all that are partly.
+        The lower end is that of the buckets that are wholly between them, the upper that of all that are partly.
         """
         first, last = self.fused.bounds
         # Numbers that should be an edge are one, however they were rounded.
@@ -266,8 +258,8 @@ class Profile:
     def _floors(self, share: float, most: float, middle: int) -> FloatArray:
         """Return at least T of the quantile's lying beyond each edge, and enough of it to tell the ends apart.
 
-        An edge is below the quantile if "F(edge) ≥ share" is rejected, and above it if "F(edge) ≤ share" is. These
-        hypotheses are nested, so what is certain of an edge is certain of those farther out.
+        An edge is below the quantile if "F(edge) ≥ share" is rejected, and above it if "F(edge) ≤ share" is. What is
+        certain of an edge is certain of those farther out.
         """
         floors = np.zeros(self.fused.size + 1)
         floors[[0, -1]] = np.inf
@@ -280,9 +272,8 @@ class Profile:
     def _search(self, share: float, most: float, floors: FloatArray, outer: int, inner: int) -> None:
         """Add what is found out until the outermost edge that is certain is next to one that is not.
 
-        Every trial bounds T at all edges. It stops when it is certain to be on one side of `most`. The last two, at
-        the end and beyond it, are exact, and so nearly are the bounds beside them: intervals of other confidences are
-        looked up in these.
+        Every trial bounds T at all edges, and stops when it is certain to be on one side of `most`. The last two, at
+        the end and beyond it, are exact: intervals of other confidences are looked up beside them.
         """
         step, middle = (1 if inner > outer else -1), inner
         while abs(inner - outer) > 1:
@@ -308,10 +299,7 @@ class Profile:
 
 
 def _crossing(excess: Callable[[float], float], most: float, farthest: float) -> float | None:
-    """Return the distance, rounded outwards, at which √T − √most is 0; none if it is below 0 as far as can be.
-
-    √T is nearly linear in the distance, so few steps lead there.
-    """
+    """Return the distance, rounded outwards, at which √T, nearly linear, is √most; none if it is less everywhere."""
     near, far = 0.0, _FIRST_STEP
     while far < farthest and (over := excess(far)) < 0:
         near, far = far, far * min(4.0, 1.1 * math.sqrt(most) / (over + math.sqrt(most) + _FINEST))

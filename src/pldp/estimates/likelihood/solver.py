@@ -268,23 +268,18 @@ def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> 
     likelihood.
     """
     shares, steps, converged = model.uniform, 0, False
-    scores, remaining = model.scores(shares), np.inf
+    scores, value, remaining = model.scores(shares), model.objective(shares), np.inf
     while steps < most_steps and not converged:
         steps += 1
-        before, slopes = shares, scores
         shares = shares * scores
         if smoothing:
             padded = np.concatenate([shares[:1], shares, shares[-1:]])
             shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
         shares /= shares.sum()
-        scores = model.scores(shares)
+        before, scores, value = value, model.scores(shares), model.objective(shares)
         remaining = float(scores.max()) - 1
-        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
-        move = model.people * (shares - before)
-        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
-            converged = model.people * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
-    value = -model.people * model.objective(shares)
-    return Fit(shares, remaining, steps, converged, value, slope=model.people * (scores - 1))
+        converged = model.people * abs(value - before) < _EM_CHANGE
+    return Fit(shares, remaining, steps, converged, -model.people * value, slope=model.people * (scores - 1))
 
 
 def label_mixture(reports: LabelReports) -> Mixture:
@@ -297,7 +292,7 @@ def label_mixture(reports: LabelReports) -> Mixture:
         levels = np.arange(len(reports.forms)) if mixes else np.array([shown])
         if len(counts):
             rows = LabelRows([reports.forms[level] for level in levels], cells, reports.chance[shown, levels])
-            parts.append(Part(rows, counts, 0 if mixes else None))
+            parts.append(Part(rows, counts, tuple(range(len(mixes)))))
     return Mixture(parts, mixes)
 
 
@@ -405,11 +400,11 @@ class TupleMixture(Mixture):
             inside = (keys == key[:, None]).all(axis=0)
             counts, used = fused.counts[inside].astype(float), np.flatnonzero(given[inside].any(axis=0))
             rows = TupleRows([fused.sources[place] for place in used], fused.cells[np.ix_(inside, used)])
-            parts.append(Part(rows, counts, None if key[0] < 0 else len(self.gave)))
+            parts.append(Part(rows, counts, () if key[0] < 0 else (len(self.gave),)))
             if key[0] >= 0:
                 people = counts @ given[inside]
                 self.gave.append({place: float(people[place]) for place in joint[key[0]] if people[place]})
-        super().__init__(parts, [MixPrior.free(part.rows.levels) for part in parts if part.mix is not None])
+        super().__init__(parts, [MixPrior.free(part.rows.levels) for part in parts if part.mixes])
         if self.gave and self.blocks[-1].stop > LARGEST_HESSIAN:
             raise EstimateError(
                 f"a likelihood with hidden levels takes at most {LARGEST_HESSIAN:,} values; method unbiased takes more"
