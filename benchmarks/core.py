@@ -29,8 +29,9 @@ from benchmarks.measure import (
     serve,
 )
 from pldp import Device, Survey, tally
-from pldp.estimates import Group, Shares, frequencies, group, maximum_likelihood
+from pldp.estimates import Shares, frequencies
 from pldp.mechanisms import build
+from pldp.papers.groups import Group, group, maximum_likelihood
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 from pldp.survey import survey_from_mapping
 

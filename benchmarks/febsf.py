@@ -13,12 +13,12 @@ import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates import norm_sub
-from pldp.estimates.likelihood.hidden import HiddenReports, moments
-from pldp.estimates.likelihood.labels import hidden_mixture, joint_likelihood
-from pldp.estimates.likelihood.solver import interior
+from pldp.estimates.likelihood.mixture import interior
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.mechanisms import build
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf.experiment import BUDGETS, hide
+from pldp.papers.groups import HiddenReports, joint_likelihood, moments
 from pldp.simulate import perturb
 
 TITLE = "Hidden levels: joint likelihood of shares and ten levels (ε .1 … 1.0, label ε .3)"
@@ -44,7 +44,7 @@ def plain_em(mechanism: str, people: int, size: int, repeats: int) -> dict[str, 
     hidden = _hidden(mechanism, people, size)
     bits, labels = _dense(hidden)
     shares, levels = clock.time(lambda: _em(hidden, bits, labels, EM_STEPS), repeats=repeats)
-    model = hidden_mixture(hidden)
+    model = label_mixture(hidden.label_reports)
     gap = float(model.scores(np.concatenate([shares, levels])).max() - 1)
     return clock.result(people, steps=EM_STEPS, gap=gap)
 

@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks import itemsets
 from benchmarks.core import MILLION, REPEATS, SEED, _contest_row, _save_values
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
-from pldp.estimates import group, maximum_likelihood
 from pldp.mechanisms import ItemResponse, ItemUnaryEncoding
+from pldp.papers.groups import group, maximum_likelihood
 from pldp.papers.ipldp import level_budgets
 from pldp.simulate import perturb
 from pldp.tallies import OutputCounts

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from benchmarks.measure import ROOT, Clock, Context, Row, cost_text, join, memory_text, rate, rate_text, serve
 from pldp import Survey, tally
-from pldp.estimates import group
 from pldp.mechanisms import Bits, Channel, build
+from pldp.papers.groups import group
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 from pldp.tallies import BitCounts, OutputCounts
 

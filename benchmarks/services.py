@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
-from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean
+from pldp.estimates import ShareLikelihood, density, fused_likelihood, mean
 from pldp.mechanisms import Grid, build, micro_epsilon
 from pldp.mechanisms.arrays import piecewise_arrays
-from pldp.papers.multiservice import js
+from pldp.papers.multiservice import js, likelihood_fit
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, fuse
 
@@ -67,7 +67,7 @@ def estimated(names: list[str], epsilon: float, people: int, what: str) -> dict[
 def em_beside_dense(names: list[str], epsilon: float, people: int) -> dict[str, Any]:
     """The same EM steps with prefix sums and with a dense matrix, and how far the iterates differ."""
     fused = fuse(services(names, epsilon, people)[0])
-    model = FusedLikelihood(fused)
+    model = fused_likelihood(fused)
     clock = Clock()
     ours = clock.time(lambda: _em(model, EM_STEPS), repeats=3)
     start = Clock()
@@ -75,7 +75,7 @@ def em_beside_dense(names: list[str], epsilon: float, people: int) -> dict[str, 
     return start.result(people, ours=min(clock.seconds), difference=float(np.abs(ours - theirs).max()))
 
 
-def _em(model: FusedLikelihood, steps: int) -> np.ndarray:
+def _em(model: ShareLikelihood, steps: int) -> np.ndarray:
     shares = model.uniform
     for _ in range(steps):
         shares = shares * model.scores(shares)

@@ -44,7 +44,6 @@ _ELSEWHERE = {
     "device": ("Ledger",),
     "estimates": (
         "Density",
-        "Group",
         "Itemsets",
         "Mean",
         "MeanResult",

@@ -44,6 +44,10 @@ class Record(Brief):
 
     __hash__ = None  # type: ignore[assignment] # it holds arrays
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+
 
 def describe(value: Any) -> str:
     """Return a value as `repr` shows it, or what it is where that is long.

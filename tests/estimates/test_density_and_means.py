@@ -12,7 +12,7 @@ from scipy import stats
 
 from helpers.claims import Z, mean_is, mean_is_at_most, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
-from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean
+from pldp.estimates import density, em, fused_likelihood, mean
 from pldp.estimates.likelihood import log_density
 from pldp.estimates.likelihood.log_density import (
     LogDensity,
@@ -21,12 +21,11 @@ from pldp.estimates.likelihood.log_density import (
     pivoted_root,
     spline_basis,
 )
-from pldp.estimates.likelihood.tuples import em
 from pldp.estimates.linear.numbers import centres, spread
 from pldp.mechanisms import Channel, Grid, build, names
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.datasets import load_counts
-from pldp.papers.multiservice import js
+from pldp.papers.multiservice import SharesAlone, ems, js, likelihood_fit, ule
 from pldp.simulate import perturb, perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, Source, fuse
 
@@ -77,14 +76,14 @@ def test_likelihood_equals_the_dense_one_with_any_subset_of_services(names: tupl
     dense = np.prod(
         [piecewise_arrays(each).pieces().table()[fused.cells[:, place]] for place, each in enumerate(channels)], axis=0
     )
-    model, shares = FusedLikelihood(fused), generator.dirichlet(np.ones(16))
-    dense = dense[model.order]
+    model, shares = fused_likelihood(fused), generator.dirichlet(np.ones(16))
+    dense = dense[model.rows.order]
     cells = dense @ shares
-    weights = fused.counts[model.order] / fused.people
+    weights = fused.counts[model.rows.order] / fused.people
     assert np.allclose(model.scores(shares), dense.T @ (weights / cells))
     hessian = dense.T @ np.diag(weights / cells**2) @ dense
     vector = generator.normal(size=16)
-    assert np.allclose(model.curvature(shares)(vector), hessian @ vector)
+    assert np.allclose(SharesAlone(model).curvature(shares)(vector), hessian @ vector)
     columns = generator.normal(size=(16, 3))
     assert np.allclose(model.information(shares, columns), columns.T @ hessian @ columns)
     wide = generator.normal(size=(16, 40))
@@ -95,8 +94,8 @@ def test_fit_is_certified_and_plain_em_climbs_towards_it() -> None:
     fused = collected(beta(3000, 1), three(), 2)
     told: list[int] = []
     fit = likelihood_fit(fused, progress=lambda steps, gap: told.append(steps))
-    plain = em(fused, smoothing=False, most_steps=200, progress=lambda steps, gap: told.append(steps))
-    smooth = em(fused, smoothing=True)
+    plain = ule(fused, most_steps=200)
+    smooth = ems(fused)
     assert fit.converged
     assert fit.gap <= 1e-8
     assert told
@@ -108,7 +107,7 @@ def test_fit_is_certified_and_plain_em_climbs_towards_it() -> None:
 
 @pytest.mark.parametrize("smoothing", [False, True])
 def test_em_stops_at_the_first_step_that_moves_the_log_likelihood_too_little(smoothing: bool) -> None:
-    model = FusedLikelihood(collected(beta(400, 1, 16), three(16), 2, size=16))
+    model = fused_likelihood(collected(beta(400, 1, 16), three(16), 2, size=16))
     found = em(model, smoothing=smoothing)
     values = [
         em(model, smoothing=smoothing, most_steps=steps).log_likelihood
@@ -122,7 +121,7 @@ def test_too_many_combinations_are_refused() -> None:
     laplace = build("laplace", 1024, 3_000_000)
     fused = collected(beta(60_000, 1, 1024), [laplace, laplace], 1, size=1024)
     with pytest.raises(EstimateError, match="too many"):
-        FusedLikelihood(fused)
+        fused_likelihood(fused)
     with pytest.raises(EstimateError, match="too large to fuse"):
         piecewise_arrays(build("lh", 60_000, 1_000_000)).pieces()
 
@@ -178,7 +177,7 @@ def test_detail_is_chosen_from_the_data() -> None:
 
 def test_a_rough_fit_is_the_one_of_dense_matrices() -> None:
     """λ, v, β and r of the quadratic model, computed without eigenvectors and elimination."""
-    model = FusedLikelihood(collected(masses(5, 4000, 1), three(SIZE, 2_000_000), 2))
+    model = fused_likelihood(collected(masses(5, 4000, 1), three(SIZE, 2_000_000), 2))
     fit = LogDensity(model, 12, 2, model.uniform, None)
     fit.bucket_information = model.sampled.information_matrix(fit.shares)
     for variance in (4.0, 0.25):
@@ -289,7 +288,7 @@ def test_spikes_are_found_where_the_reports_show_them(
         values = made(seed)
         fused = collected(values, channels, seed, size=128)
         truth = np.bincount(values, minlength=128) / len(values)
-        rough, smooth, printed = density(fused), density(fused, splines=24), em(fused, smoothing=False)
+        rough, smooth, printed = density(fused), density(fused, splines=24), ule(fused)
         distances.append([js(each.shares, truth) for each in (rough, smooth, printed)])
         assert rough.roughness > 1
         assert rough.smooth is not None
@@ -344,7 +343,7 @@ def square_wave(truth: np.ndarray, people: int, epsilon: float, seed: int) -> Fu
 
 
 def smoothed(fused: Fused) -> Any:
-    return em(fused, smoothing=True)
+    return ems(fused)
 
 
 @pytest.mark.parametrize(
@@ -427,7 +426,7 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
 
 def mean_bound(fused: Fused, shares: np.ndarray, *, target: str = "population") -> float:
     """The Cramér–Rao bound: the least standard error of an unbiased mean, along 16 smooth directions."""
-    model = FusedLikelihood(fused)
+    model = fused_likelihood(fused)
     basis = spline_basis(model.size, 16)
     directions = shares[:, None] * (basis - shares @ basis)
     information = model.people * model.sampled.information(shares, directions) + 1.0

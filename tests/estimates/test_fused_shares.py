@@ -14,7 +14,7 @@ from helpers.enumerated import numbers_of
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import estimate_fused
 from pldp.estimates.fused.shares import spread
-from pldp.estimates.likelihood.tuples import TupleMixture
+from pldp.estimates.likelihood.solver import TupleMixture
 from pldp.estimates.linear.labels import expected_reports
 from pldp.mechanisms import Channel, build, hideable
 from pldp.mechanisms.arrays import arrays, label_arrays

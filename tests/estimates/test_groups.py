@@ -7,8 +7,8 @@ import pytest
 
 from helpers.samples import counted, sample, zipf
 from pldp.errors import EstimateError
-from pldp.estimates import group
 from pldp.mechanisms import Bits, Channel, build, micro_epsilon, names
+from pldp.papers.groups import group
 from pldp.tallies import OutputCounts
 
 # LH with 2, 3 and 5 buckets, the last with three values on a line.

@@ -14,10 +14,10 @@ from helpers.samples import hidden_counts, label_reports
 from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import frequencies, norm_sub
-from pldp.estimates.likelihood.hidden import HiddenReports, moments
-from pldp.estimates.likelihood.labels import hidden_mixture, joint_likelihood
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.estimates.linear.pooling import decode
 from pldp.mechanisms import Bits, Channel, RandomizedResponse, family, hideable, micro_epsilon, names
+from pldp.papers.groups import HiddenReports, joint_likelihood, moments
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import OutputCounts, Tally
@@ -49,7 +49,7 @@ def sample(
 def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
     """It differs between points as Σ log Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j) does, enumerated."""
     hidden = sample(mechanism, 60, 1)
-    model = hidden_mixture(hidden)
+    model = label_mixture(hidden.label_reports)
     generator = np.random.default_rng(2)
 
     def plain(shares: np.ndarray, levels: np.ndarray) -> float:
@@ -78,7 +78,7 @@ def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", LABELS)
 def test_scores_and_hessian_are_the_derivatives(mechanism: str) -> None:
-    model = hidden_mixture(sample(mechanism, 500, 1))
+    model = label_mixture(sample(mechanism, 500, 1).label_reports)
     point = np.concatenate([SHARES, LEVELS])
     steps = np.eye(len(point)) * 1e-6
     slope = [(model.objective(point + step) - model.objective(point - step)) / 2e-6 for step in steps]
@@ -98,7 +98,7 @@ def test_the_joint_fit_is_a_maximum(mechanism: str) -> None:
     assert found.fit.converged
     assert found.fit.gap <= 1e-8
     assert found.starts_agree
-    model = hidden_mixture(hidden)
+    model = label_mixture(hidden.label_reports)
     best = -found.fit.log_likelihood / model.reports
     for seed in range(3):
         generator = np.random.default_rng(seed)

@@ -225,12 +225,12 @@ def test_the_misfit_of_hidden_levels_is_the_least_over_all_mixes() -> None:
 def test_intervals_without_smoothness_hold_the_truth_and_need_the_free_mix() -> None:
     """Collections with a weak label: the intervals of "at most 0.5", and those that take the mix to be known."""
     survey, generator, runs = survey_of("sw", 0.1, strict=0.5, open=4.0), np.random.default_rng(9), 30 if LONG else 10
-    half, truth, hits, narrow = PLACES < 0.5, float(SHAPE[PLACES < 0.5].sum()), 0, 0
+    truth, hits, narrow = float(SHAPE[PLACES < 0.5].sum()), 0, 0
     for _ in range(runs):
         hidden = hidden_of(survey, draw(survey, 20_000, generator))
-        low, high = Profile(hidden).share(half)
+        low, high = Profile(hidden).range(0, 0.5)
         given = dict(zip(("strict", "open"), hidden.label_mix, strict=True))
-        one, other = Profile(hidden_of(survey, hidden.cells, given)).share(half)
+        one, other = Profile(hidden_of(survey, hidden.cells, given)).range(0, 0.5)
         hits += low <= truth <= high
         narrow += other - one < 0.7 * (high - low)
     assert stats.binom.cdf(hits, runs, 0.95) > 1e-6

@@ -12,10 +12,9 @@ from helpers.claims import follows, mean_is, runs
 from helpers.item_channels import CHANNELS
 from helpers.samples import counted, label_reports, zipf
 from pldp.errors import EstimateError
-from pldp.estimates import group, maximum_likelihood, norm_sub
-from pldp.estimates.likelihood.groups import precision_weights
-from pldp.estimates.likelihood.labels import shown_mixture
-from pldp.estimates.likelihood.solver import maximise, minus_log
+from pldp.estimates import norm_sub
+from pldp.estimates.likelihood.mixture import minus_log
+from pldp.estimates.likelihood.solver import label_mixture, maximise
 from pldp.mechanisms import (
     Bits,
     CategoricalChannel,
@@ -25,6 +24,7 @@ from pldp.mechanisms import (
     SupportChannel,
 )
 from pldp.mechanisms.arrays import label_arrays
+from pldp.papers.groups import group, maximum_likelihood, precision_weights, shown
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, OutputCounts
 from pldp.tallies.counts import no_counts
@@ -180,7 +180,7 @@ def test_the_formula_for_direct_encodings_is_the_maximum(several: int) -> None:
         groups = direct_groups(seed, 12)[:several]
         fit = maximum_likelihood(groups, gap=1e-11)
         assert (fit.converged, fit.steps) == (True, 0)
-        slow = maximise(shown_mixture(groups), np.full(12, 1 / 12), 1e-11)
+        slow = maximise(label_mixture(shown(groups)), np.full(12, 1 / 12), 1e-11)
         assert np.allclose(fit.shares, slow.shares, atol=1e-5)
 
 
@@ -206,7 +206,7 @@ def test_an_open_value_that_never_came_is_no_certainty() -> None:
     built = ItemResponse.of([1_000_000, 1_000_000, math.inf])
     found = group(built, OutputCounts(np.array([60, 40, 0])))
     assert not label_reports([built], [found.counts]).enough.any()
-    assert np.isfinite(found.information(np.array([0.7, 0.3, 0.0]))).all()
+    assert np.isfinite(label_mixture(shown([found])).information(np.array([0.7, 0.3, 0.0]))).all()
     assert label_reports([built], [OutputCounts(np.array([60, 40, 9]))]).enough.all()
 
 

@@ -9,11 +9,11 @@ from helpers.claims import mean_is, rate_is_at_most, runs
 from helpers.refusals import refused
 from helpers.samples import hidden_counts
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import HiddenReports, joint_likelihood, moments
-from pldp.estimates.likelihood.labels import hidden_mixture
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.known import parse_mix
 from pldp.mechanisms import RandomizedResponse, build
+from pldp.papers.groups import HiddenReports, joint_likelihood, moments
 from pldp.simulate import Population, simulate_reports
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
@@ -64,7 +64,7 @@ def test_pseudo_reports_have_their_maximum_in_the_middle_and_the_stated_informat
 
 
 def test_scores_and_hessian_with_bounds_are_the_derivatives() -> None:
-    model = hidden_mixture(sample(1, MixBounds.read({"strict": (0.3, 0.6)}, NAMES), "oue", 500))
+    model = label_mixture(sample(1, MixBounds.read({"strict": (0.3, 0.6)}, NAMES), "oue", 500).label_reports)
     corners = model.priors[0].corners.shape[1]
     point = np.concatenate([SHARES, np.full(corners, 1 / corners)])
     steps = np.eye(len(point)) * 1e-6

@@ -14,15 +14,14 @@ from helpers.samples import counts_of, label_reports, law, sample, zipf
 from pldp import estimate, tally
 from pldp.collector.answers import ClosedRounds, overview
 from pldp.errors import EstimateError
-from pldp.estimates import Group, Homogeneity, Table, two_way
+from pldp.estimates import Homogeneity, Table, two_way
 from pldp.estimates.kinds.item_sets import ItemReports
-from pldp.estimates.likelihood.hidden import HiddenReports
-from pldp.estimates.likelihood.labels import joint_likelihood
 from pldp.estimates.linear import homogeneity as tests
 from pldp.estimates.linear import labels
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.mechanisms import Channel, ItemSet, RandomizedResponse, family, hideable, micro_epsilon, names
+from pldp.papers.groups import Group, HiddenReports, joint_likelihood
 from pldp.simulate import Population, perturb_item_sets, simulate_reports
 from pldp.survey import Survey, loads
 from pldp.tallies import Tally

@@ -12,11 +12,11 @@ from helpers.claims import FALSE_ALARM, Z, runs
 from pldp import Survey, Tally, estimate
 from pldp.estimates import density, mean
 from pldp.estimates.fused.numbers import distribution_test
-from pldp.estimates.likelihood.tuples import em
 from pldp.estimates.linear.numbers import ENOUGH, MOMENTS, centres, moment_weights
 from pldp.estimates.results.notes import CURVE_ASSUMES, LEVELS_DISAGREE, SAME_DISTRIBUTION, of_one_survey
 from pldp.mechanisms import Channel, build
 from pldp.mechanisms.arrays import piecewise_arrays
+from pldp.papers.multiservice import ems
 from pldp.simulate import perturb
 from pldp.tallies import ABSENT, Fused, OutputCounts, Service, Source, fuse
 
@@ -83,7 +83,7 @@ def test_levels_that_agree_are_rejected_one_time_in_a_hundred(
     rejected = 0
     for seed in range(repeats):
         fused = levels([SHARES, SHARES], channels, people, np.random.default_rng([seed, 1]))
-        population = em(fused, smoothing=True, most_steps=10).shares  # errors need no better one
+        population = ems(fused, most_steps=10).shares  # errors need no better one
         rejected += distribution_test(fused, population).rejected
     assert stats.binomtest(rejected, repeats, 0.01, alternative="greater").pvalue >= FALSE_ALARM
     # The twin: that often would a test at 12 % reject.

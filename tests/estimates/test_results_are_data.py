@@ -12,7 +12,7 @@ import pytest
 
 from pldp import Survey, estimate, tally
 from pldp.estimates import Results
-from pldp.estimates.likelihood import labels, log_density, misfit, solver, tuples
+from pldp.estimates.likelihood import log_density, misfit, solver
 from pldp.estimates.linear import pooling
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
@@ -44,9 +44,7 @@ high = 300
 """
 
 SOLVERS = {
-    tuples: ("em", "likelihood_fit", "fit_tuples"),
-    labels: ("joint_likelihood", "maximum_likelihood"),
-    solver: ("maximise",),
+    solver: ("em", "fit_labels", "fit_tuples", "maximise"),
     pooling: ("decode",),
     log_density.LogDensity: ("climb",),
     misfit.Misfit: ("__init__", "profile", "_minimise"),

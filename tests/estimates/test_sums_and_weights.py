@@ -9,9 +9,11 @@ from helpers.claims import mean_is, rate_is, runs
 from helpers.samples import counts_of, label_reports, law, sample, zipf
 from helpers.tables import pair_counts
 from pldp import Tally
-from pldp.estimates import Group, frequencies, group, pooled_shares, precision_weights, two_way
+from pldp.estimates import frequencies, two_way
+from pldp.estimates.likelihood.solver import label_mixture
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.mechanisms import Channel, build, micro_epsilon, names
+from pldp.papers.groups import Group, group, pooled_shares, precision_weights, shown
 from pldp.survey import loads
 from pldp.tallies import OutputCounts
 
@@ -39,7 +41,7 @@ def pooled(groups: list[Group]) -> Linear:
 
 def bound(groups: list[Group], shares: np.ndarray) -> float:
     """The summed variance that no unbiased estimate can undercut (Cramér–Rao, along the simplex)."""
-    inverse = np.linalg.pinv(np.sum([each.information(shares) for each in groups], axis=0), hermitian=True)
+    inverse = np.linalg.pinv(label_mixture(shown(groups)).information(shares), hermitian=True)
     return float(np.trace(inverse) - (inverse.sum(axis=1) ** 2).sum() / inverse.sum())
 
 

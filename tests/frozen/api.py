@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pldp import Device, Survey, audit, estimates, mechanisms, plan, simulate, tallies, tally
-from pldp.papers import personal, shrinkage
+from pldp.papers import groups, multiservice, personal, shrinkage
 from pldp.reports.columns import schema
 from pldp.survey import SCHEMA
 
@@ -247,7 +247,7 @@ def group_shares(channel: Any, outputs: np.ndarray) -> dict[str, Any]:
         counts: Any = tallies.BitCounts.of_rows(outputs, channel.form, patterns=False)
     else:
         counts = tallies.OutputCounts(np.bincount(outputs, minlength=channel.form.count))
-    group = estimates.group(channel, counts)
+    group = groups.group(channel, counts)
     shares = group.shares()
     return {"shares": shares, "variance": group.variance(shares), "covariance": group.covariance(shares)}
 
@@ -360,7 +360,7 @@ def mean(fused: Any, *, method: str, target: str, pool: str) -> dict[str, Any]:
 
 def fused_likelihood(fused: Any) -> np.ndarray:
     """Shares of the buckets without any smoothing."""
-    return estimates.likelihood_fit(fused).shares
+    return multiservice.likelihood_fit(fused).shares
 
 
 def density(fused: Any) -> dict[str, Any]:

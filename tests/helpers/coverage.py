@@ -198,7 +198,15 @@ class Case(AnyCase):
             yield mean(fused).row(CONFIDENCE), False
             profile = Profile(fused)
             for share in QUANTILES:
-                yield Row(f"{share * 100:g} %", math.nan, math.nan, *profile.quantile(share, CONFIDENCE)), True
+                yield (
+                    Row(
+                        f"{share * 100:g} %",
+                        math.nan,
+                        math.nan,
+                        *profile.quantiles((share,), CONFIDENCE).quantile(share, CONFIDENCE),
+                    ),
+                    True,
+                )
             return
         result = self.result(drawn)
         for row, conservative in zip(result.rows(CONFIDENCE), result.conservative.tolist(), strict=True):

@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from pldp.estimates import Group, group
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.mechanisms import Channel, Integers, build, micro_epsilon, names
 from pldp.mechanisms.arrays import PersonalArrays, arrays, label_arrays
+from pldp.papers.groups import Group, group
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, Counts, OutputCounts
 

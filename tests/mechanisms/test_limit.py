@@ -7,10 +7,10 @@ import pytest
 
 from helpers.claims import mean_is, mean_is_at_most, runs
 from pldp import plan
-from pldp.estimates import group
 from pldp.mechanisms import Channel, build, level_leak
 from pldp.mechanisms.arrays import arrays
 from pldp.mechanisms.subset.channel import spread
+from pldp.papers.groups import group
 from pldp.planning.assumed import assume_shares
 from pldp.planning.levels import Levels
 from pldp.simulate import perturb

@@ -7,12 +7,13 @@ import pytest
 
 from helpers.claims import mean_is, mean_is_at_most, runs
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import group, joint_likelihood, maximum_likelihood, norm_sub
+from pldp.estimates import norm_sub
 from pldp.mechanisms import SymmetricUnaryEncoding, build
 from pldp.papers import febsf, reproduce
 from pldp.papers.febsf import _downgrade
 from pldp.papers.febsf.experiment import count_outputs, hide
 from pldp.papers.febsf.setting import BUDGETS, DATASETS, Setting
+from pldp.papers.groups import group, information_given_levels, joint_likelihood, maximum_likelihood
 from pldp.papers.shrinkage import shrink_fit
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
@@ -120,7 +121,7 @@ def squared_errors(setting: Setting, seed: int) -> dict[str, float]:
         "auem": febsf.auem(hidden),
         "auem_projected": norm_sub(febsf.auem(hidden)),
         "joint": fitted.fit.shares,
-        "joint_shrunk": shrink_fit(fitted.fit, fitted.information),
+        "joint_shrunk": shrink_fit(fitted.fit, information_given_levels(fitted)),
     }
     return {name: float(((shares - counts / counts.sum()) ** 2).mean()) for name, shares in found.items()}
 

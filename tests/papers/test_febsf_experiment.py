@@ -15,7 +15,7 @@ from scipy import optimize
 from helpers.claims import Z, mean_is, runs
 from helpers.shipped import again
 from pldp.cli import main
-from pldp.estimates import group, moments, norm_sub
+from pldp.estimates import norm_sub
 from pldp.mechanisms import RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, build
 from pldp.papers import febsf, load_paper, reproduce
 from pldp.papers.febsf import counts, experiment, theory
@@ -23,6 +23,7 @@ from pldp.papers.febsf.counts import Counted, Rates
 from pldp.papers.febsf.experiment import Task, count_outputs, hide, one_task
 from pldp.papers.febsf.judging import ALL
 from pldp.papers.febsf.setting import DATASETS, Setting
+from pldp.papers.groups import group, moments
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
 

@@ -20,9 +20,9 @@ from helpers.shipped import again
 from pldp.cli import main
 from pldp.epsilon import Micro
 from pldp.errors import EstimateError
-from pldp.estimates import group
 from pldp.papers import ipldp, load_paper, reproduce
 from pldp.papers.datasets import load_counts
+from pldp.papers.groups import group
 from pldp.papers.ipldp import Budgets, experiment
 from pldp.papers.ipldp.experiment import Experiment, Repetitions, Task, dataset_counts, experiments, run_task
 from pldp.papers.ipldp.rules import SMALL, UNEVEN

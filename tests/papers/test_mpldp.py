@@ -15,10 +15,10 @@ from helpers.claims import mean_is, runs
 from helpers.shipped import again
 from pldp.cli import main
 from pldp.errors import EstimateError
-from pldp.estimates import Group, group
 from pldp.mechanisms import SymmetricUnaryEncoding
 from pldp.papers import load_paper, mpldp, reproduce
 from pldp.papers.datasets import data_file
+from pldp.papers.groups import Group, group
 from pldp.papers.mpldp.adult import adult_coverage
 from pldp.papers.mpldp.experiment import SIZES, Cell, Collected, allocations, collect
 from pldp.papers.mpldp.perturbation import fit, hat_matrix, least_largest_error, move_targets, wedin_bound

@@ -8,10 +8,10 @@ import pytest
 from helpers.claims import mean_is, runs
 from helpers.samples import PERSONAL, counted, label_reports, zipf
 from pldp.errors import EstimateError
-from pldp.estimates import group
 from pldp.estimates.linear.pooling import decode
 from pldp.mechanisms import build, micro_epsilon
 from pldp.mechanisms.arrays import personal_arrays
+from pldp.papers.groups import group
 from pldp.papers.personal import personal_frequencies
 from pldp.simulate import perturb_personal
 

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 from helpers.claims import mean_is_at_most, runs
 from helpers.samples import hidden_counts
 from pldp.errors import EstimateError
-from pldp.estimates import group, maximum_likelihood, norm_sub
-from pldp.estimates.likelihood.hidden import HiddenReports
-from pldp.estimates.likelihood.labels import HiddenFit, joint_likelihood
+from pldp.estimates import norm_sub
+from pldp.estimates.likelihood.solver import LabelFit, label_mixture
 from pldp.mechanisms import RandomizedResponse, build
 from pldp.papers import shrinkage
+from pldp.papers.groups import (
+    HiddenReports,
+    group,
+    information_given_levels,
+    joint_likelihood,
+    maximum_likelihood,
+    shown,
+)
 from pldp.papers.shrinkage import shrink, shrink_fit
 from pldp.tallies import OutputCounts
 
@@ -23,7 +30,7 @@ ZIPF /= ZIPF.sum()
 LEVELS = np.array([0.4, 0.35, 0.25])
 
 
-def fitted(size: int, people: int, label: int, seed: int, shares: np.ndarray) -> HiddenFit:
+def fitted(size: int, people: int, label: int, seed: int, shares: np.ndarray) -> LabelFit:
     """A joint fit of k-RR reports at hidden levels 0.5, 1, 2."""
     channels = [build("krr", size, micro) for micro in (500_000, 1_000_000, 2_000_000)]
     label_channel = RandomizedResponse.of(3, label)
@@ -81,7 +88,7 @@ def test_they_are_closer_to_the_truth_than_the_fit() -> None:
     """Twelve equal shares from 5,000 people at levels 0.5, 1, 2: less than half of the squared error of the fit."""
     truth = np.full(12, 1 / 12)
     fits = [fitted(12, 5000, 1_000_000, seed, truth) for seed in range(runs(25, 400))]
-    shrunk = np.array([squared_error(shrink_fit(fit.fit, fit.information), truth) for fit in fits])
+    shrunk = np.array([squared_error(shrink_fit(fit.fit, information_given_levels(fit)), truth) for fit in fits])
     plain = np.array([squared_error(fit.fit.shares, truth) for fit in fits])
     assert mean_is_at_most(shrunk - 0.5 * plain, 0.0)
     assert not mean_is_at_most(plain - 2 * shrunk, 0.0)
@@ -91,7 +98,7 @@ def test_errors_along_the_shares_do_no_harm() -> None:
     """Weak labels leave the scale of all shares unsure; with that in the covariance, shrinking would do much harm."""
     fits = [fitted(40, 30_000, 100_000, seed, ZIPF) for seed in range(runs(12, 120))]
     plain = np.array([squared_error(fit.fit.shares, ZIPF) for fit in fits])
-    shrunk = np.array([squared_error(shrink_fit(fit.fit, fit.information), ZIPF) for fit in fits])
+    shrunk = np.array([squared_error(shrink_fit(fit.fit, information_given_levels(fit)), ZIPF) for fit in fits])
     harmed = np.array([squared_error(shrink(fit.fit.shares, fit.covariance), ZIPF) for fit in fits])
     assert mean_is_at_most(shrunk - 1.1 * plain, 0.0)
     assert not mean_is_at_most(harmed - 1.1 * plain, 0.0)
@@ -103,8 +110,9 @@ def test_a_fit_says_how_much_a_share_wants_to_be_negative() -> None:
     assert fit.shares[2] == 0
     assert fit.slope[2] < -1
     assert np.allclose(fit.slope[:2], 0, atol=1e-3)
-    inside = shrink_fit(fit, reports.information(fit.shares))
-    assert 0 < inside[2] < shrink(fit.shares, np.linalg.inv(reports.information(fit.shares)))[2]
+    information = label_mixture(shown([reports])).information(fit.shares)
+    inside = shrink_fit(fit, information)
+    assert 0 < inside[2] < shrink(fit.shares, np.linalg.inv(information))[2]
 
 
 def test_bad_input_gets_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,20 +18,10 @@ import pldp
 from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
-from pldp.estimates import (
-    HiddenBaskets,
-    HiddenReports,
-    Rates,
-    baskets_of,
-    density,
-    estimate_fused,
-    group,
-    itemsets,
-    maximum_likelihood,
-    mean,
-)
+from pldp.estimates import HiddenBaskets, Rates, baskets_of, density, estimate_fused, itemsets, mean
 from pldp.estimates.linear.mix import LevelMix
 from pldp.mechanisms import REGISTRY, build, build_stages
+from pldp.papers.groups import HiddenReports, group, joint_likelihood, maximum_likelihood
 from pldp.simulate import Partitions, Population, simulate
 from pldp.tallies import Asked, BitCounts, HiddenLevels, ItemColumns, OutputCounts, TableCounts, fused_of
 
@@ -229,6 +219,10 @@ SHOWN_ONLY = {
     "ledger": lambda: Ledger([Spend("a" * 64, "one", "open", 1)] * 100),
     "group": lambda: group(channel("oue"), BitCounts.of_rows(rows(9), SIZE, patterns=True)),
     "hidden reports": hidden,
+    "reports by label": lambda: hidden().label_reports,
+    "fit of labels": lambda: joint_likelihood(hidden()),
+    "mix of levels": lambda: hidden().mix,
+    "bounds of a mix": lambda: hidden().mix.bounds,
 }
 
 

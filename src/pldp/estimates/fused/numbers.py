@@ -41,8 +41,7 @@ from pldp.estimates.kinds.number_result import (
 from pldp.estimates.likelihood.density import Density, fit_density
 from pldp.estimates.likelihood.log_density import DensityProgress
 from pldp.estimates.likelihood.profile import Profile
-from pldp.estimates.likelihood.rows import source_pieces
-from pldp.estimates.likelihood.tuples import FusedLikelihood
+from pldp.estimates.likelihood.rows import PrefixRows, source_pieces
 from pldp.estimates.linear.numbers import (
     ENOUGH,
     PER_KURTOSIS,
@@ -107,9 +106,7 @@ def mean(
     return JoinedNumbers(fused, method, target, pool).mean
 
 
-def density(
-    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
-) -> Density:
+def density(fused: Fused, *, splines: int | None = None, progress: DensityProgress | None = None) -> Density:
     """Fit a distribution to a fused tally: smooth, and rough only where the reports leave no other way.
 
     The number of `splines` of a smooth density and roughness are chosen from the data if it is not given; `progress` is
@@ -130,8 +127,7 @@ def density(
     (24, 0.28, 0.27)
     """
     fitted = fit_density(fused, splines=splines, progress=progress)
-    tally = fused.fused if isinstance(fused, FusedLikelihood) else fused
-    return replace(fitted, homogeneity=distribution_test(tally, fitted.shares))
+    return replace(fitted, homogeneity=distribution_test(fused, fitted.shares))
 
 
 class SourceNumbers(NamedTuple):
@@ -355,11 +351,11 @@ class JoinedNumbers:
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
     """Return 1/V_j of every tuple and service, V_j averaged over the posterior from equal shares (UWA)."""
-    model = FusedLikelihood(fused)
-    evidence = model.forward(model.uniform)
+    rows, uniform = PrefixRows(fused), np.full(fused.size, 1 / fused.size)
+    evidence = rows.forward(uniform)[0]
     weights = np.empty((len(fused.counts), len(variances)))
     for place, variance in enumerate(variances):
-        weights[model.order, place] = evidence / model.forward(model.uniform * variance)
+        weights[rows.order, place] = evidence / rows.forward(uniform * variance)[0]
     return weights
 
 

@@ -31,7 +31,7 @@ from pldp.estimates.kinds.choice import (
     spread,
     standard_errors,
 )
-from pldp.estimates.likelihood.tuples import LARGEST_JOINT, fit_tuples, joint_levels
+from pldp.estimates.likelihood.solver import LARGEST_JOINT, fit_tuples, joint_levels
 from pldp.estimates.linear.homogeneity import homogeneity_of_groups, shifts, stricter_half, values_to_test
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.patterns import label_states
@@ -256,7 +256,7 @@ def _fitted(pooled: _Pooled, options: Options) -> FusedShares:
         raise EstimateError(f"a likelihood takes at most {LARGEST_JOINT} combinations of hidden levels")
     beside = _unbiased(pooled, target)
     mixes = {place: reports.mix.shares for place, reports in enumerate(pooled.everybody)}
-    fit, model = fit_tuples(fused, (norm_sub(beside.shares), mixes), options.progress)
+    fit, model = fit_tuples(fused, norm_sub(beside.shares), mixes, options.progress)
     size, dense = fused.size, fused.size <= LARGEST_DENSE
     shares, levels = fit.shares[:size], pooled.levels(model.mixes_of(fit.shares))
     covariance = model.covariance(fit.shares) if dense else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, cast
@@ -13,10 +12,7 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_supports import HOPELESS
 from pldp.estimates.kinds.sides import LabelSide, Margin, Side
-from pldp.estimates.likelihood.groups import Group, group
-from pldp.estimates.likelihood.hidden import HiddenReports
-from pldp.estimates.likelihood.labels import HiddenFit, joint_likelihood, maximum_likelihood
-from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress
+from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress, fit_labels
 from pldp.estimates.linear.labels import LabelReports, scaled
 from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of, name_levels
 from pldp.estimates.linear.pooling import Linear, decode
@@ -26,7 +22,6 @@ from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, Note, PersonWeights
 from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, Pool, ShareMethod, Target, check_pooling, one_of
 from pldp.estimates.results.result import Result
-from pldp.mechanisms import categorical
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally
@@ -303,40 +298,25 @@ class _Counted:
     def fitted(self, target: Target, gap: float, progress: FitProgress | None) -> Shares:
         """Return the shares of greatest likelihood, with the decoded ones that assume nothing beside them."""
         beside = self.decoded("precision", target)
-        fit = self._fit_shown(gap, progress) if self.mix.visible else self._fit_hidden(gap, progress)
-        dense = self.reports.size <= LARGEST_DENSE
+        fit = fit_labels(self.reports, beside.shares, gap=gap, progress=progress)
+        levels, dense = fit.levels, self.reports.size <= LARGEST_DENSE
         covariance = fit.covariance if dense else None
         if covariance is not None and target == "respondents":
             covariance = covariance - sampling_covariance(fit.shares, beside.reports)
         errors = np.full(self.reports.size, np.nan) if covariance is None else standard_errors(covariance)
+        far = () if fit.fit.converged else (notes.no_convergence(fit.fit.gap, fit.fit.steps),)
+        several = () if fit.starts_agree else (notes.SEVERAL_MAXIMA,)
         return replace(
             beside,
             shares=fit.shares,
             standard_error=errors,
             covariance_matrix=covariance if self.reports.size <= LARGEST_COMPARED else None,
-            method=fit.method,
-            fit=fit.facts,
+            method="maximum likelihood" if levels is None else "joint maximum likelihood of shares and hidden levels",
+            fit=FitFacts.of(fit.fit),
             assumptions=(*beside.assumptions, notes.INTERIOR),
-            notes=(*fit.notes, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
-            levels=self.mix.levels_of(name_levels(self.question), fit.levels),
+            notes=(*far, *several, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
+            levels=self.mix.levels_of(name_levels(self.question), levels),
         )
-
-    def _fit_shown(self, gap: float, progress: FitProgress | None) -> _Fit:
-        parts = zip(self.question.channels, self.reports.counts, strict=True)
-        groups = [group(channel, own, not self.reports.summed) for channel, own in parts if own.reports]
-        fit = maximum_likelihood(groups, gap=gap, progress=progress)
-        far = () if fit.converged else (notes.no_convergence(fit.gap, fit.steps),)
-        return _Fit("maximum likelihood", fit.shares, FitFacts.of(fit), far, groups=groups)
-
-    def _fit_hidden(self, gap: float, progress: FitProgress | None) -> _Fit:
-        parts = zip(self.question.channels, self.reports.counts, strict=True)
-        groups = tuple(group(channel, own) for channel, own in parts)
-        hidden = HiddenReports(categorical(self.question.channels), self.mix, groups)
-        joint = joint_likelihood(hidden, gap=gap, progress=progress)
-        far = () if joint.fit.converged else (notes.no_convergence(joint.fit.gap, joint.fit.steps),)
-        several = () if joint.starts_agree else (notes.SEVERAL_MAXIMA,)
-        method = "joint maximum likelihood of shares and hidden levels"
-        return _Fit(method, joint.shares, FitFacts.of(joint.fit), (*far, *several), joint.levels, joint=joint)
 
     def _sampled(self, fitted: Linear, target: Target) -> float:
         """Return the part of the variance of drawing people that is left: all for a population.
@@ -369,29 +349,6 @@ def _possible_variance(fitted: Linear, target: Target) -> FloatArray:
         return variance
     shares = fitted.states[:, -1]
     return np.where(variance > 0, variance, shares * (1 - shares) / fitted.reports)
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """A fit of shares to all reports, with hidden levels or without."""
-
-    method: str
-    shares: FloatArray
-    facts: FitFacts
-    notes: tuple[Note, ...]
-    levels: FloatArray | None = None
-    groups: Sequence[Group] = ()
-    joint: HiddenFit | None = None
-
-    @property
-    def covariance(self) -> FloatArray:
-        """The inverse of the information along the simplex."""
-        if self.joint is not None:
-            return self.joint.covariance
-        information = np.sum([each.information(self.shares) for each in self.groups], axis=0)
-        inverse = np.linalg.pinv(information, hermitian=True)
-        along = inverse.sum(axis=1)
-        return np.asarray(inverse - np.outer(along, along) / along.sum())
 
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:

@@ -36,11 +36,9 @@ from pldp.estimates.kinds.sides import RangeSide, Side
 from pldp.estimates.likelihood.density import FEWEST, NO_DENSITY, Density, fit_density, pool_densities, sum_densities
 from pldp.estimates.likelihood.log_density import DensityProgress
 from pldp.estimates.likelihood.misfit import Counted, Misfit, Part, Reported
-from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood
+from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood, fused_likelihood, interior
 from pldp.estimates.likelihood.profile import Profile
 from pldp.estimates.likelihood.rows import FreeRows, PieceRows
-from pldp.estimates.likelihood.solver import interior
-from pldp.estimates.likelihood.tuples import FusedLikelihood
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.mix import mix_of
 from pldp.estimates.linear.numbers import ENOUGH, NumberCounts, compare_levels, spread, two_moments
@@ -116,7 +114,7 @@ class NumberReports:
     @cached_property
     def likelihood(self) -> ShareLikelihood:
         """The likelihood of the shares of the buckets, if levels do not depend on the number."""
-        return FusedLikelihood(self.fused)
+        return fused_likelihood(self.fused)
 
     @cached_property
     def fitted(self) -> Density:

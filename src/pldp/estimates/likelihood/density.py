@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from statistics import NormalDist
@@ -25,8 +25,8 @@ from scipy.optimize import brentq
 
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.log_density import DensityProgress, LogDensity, spline_basis
-from pldp.estimates.likelihood.mixture import ShareLikelihood
-from pldp.estimates.likelihood.tuples import FusedLikelihood, em
+from pldp.estimates.likelihood.mixture import ShareLikelihood, fused_likelihood
+from pldp.estimates.likelihood.solver import em
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, normal_reach
 from pldp.estimates.results.notes import services_disagree
@@ -38,20 +38,14 @@ from pldp.tallies import Fused
 
 SPLINES: Final = (24, 48, 96, 192, 384)
 """Numbers of splines tried, up to half the number of buckets; those above 96 only where 96 is the best so far."""
-
 _ALWAYS: Final = 96
-
 ORDERS: Final = (1, 2)
 """Orders of the differences whose size is held down."""
-
 _DOUBT: Final = 2.0
 """Logarithm of how much more likely a rough density must be."""
-
 _START_STEPS: Final = 20
-
 FEWEST: Final = 10
 """People that a density needs."""
-
 NO_DENSITY: Final = 'a distribution needs a question with purpose = "distribution"; this one is asked for its mean only'
 
 _evidence = attrgetter("evidence")
@@ -61,8 +55,7 @@ _evidence = attrgetter("evidence")
 class LogErrors(Record):
     """A root of the covariance of log-shares in coefficients of splines: Σ_t diag(part_t)·B·root_t.
 
-    A curve has one term, whose part is 1. Terms that are `apart`, as those of different people, have columns of their
-    own. Coefficients are far fewer numbers than the buckets, and say the same.
+    A curve has one term, whose part is 1. Terms that are `apart`, as those of different people, have own columns.
     """
 
     parts: FloatArray  # terms × buckets
@@ -74,18 +67,13 @@ class LogErrors(Record):
         """Take the root of the curves of all copies of the buckets, end to end: its columns are sums of splines."""
         curves = root.reshape(copies, len(root) // copies, -1)
         basis = spline_basis(curves.shape[1], splines)
-        return cls(
-            np.ones(curves.shape[:2]),
-            tuple(np.asarray(np.linalg.lstsq(basis, curve, rcond=None)[0], np.float64) for curve in curves),
-        )
+        roots = (np.linalg.lstsq(basis, curve, rcond=None)[0] for curve in curves)
+        return cls(np.ones(curves.shape[:2]), tuple(np.asarray(own, np.float64) for own in roots))
 
     def root(self) -> FloatArray:
         """Return the root, buckets × columns."""
-        size = self.parts.shape[1]
-        terms = [
-            part[:, None] * (spline_basis(size, len(own)) @ own)
-            for part, own in zip(self.parts, self.roots, strict=True)
-        ]
+        pairs = zip(self.parts, self.roots, strict=True)
+        terms = [part[:, None] * (spline_basis(len(part), len(own)) @ own) for part, own in pairs]
         return np.concatenate(terms, axis=1) if self.apart else np.sum(terms, axis=0)
 
 
@@ -93,25 +81,13 @@ class LogErrors(Record):
 class Density(Record):
     """A fitted distribution over the buckets of a grid between these bounds, with errors.
 
-    Attributes
-    ----------
-    splines, order, smoothness, roughness
-        What was chosen: number of splines, order of their differences, λ and √v, the standard deviation of log-shares
-        around the smooth curve; 0 where the curve is enough.
-    evidence, rough_evidence
-        The marginal log-likelihood of every number of splines tried (the better order), and with roughness; none where
-        that did not help.
-    converged, steps
-        Whether the chosen fit reached its maximum, and the number of steps of all fits.
-    smooth
-        Where the density is rough, the best smooth one, from which all errors are taken. A spike has a height and a
-        place; a normal law around its log-shares knows only of the height, and the smooth curve is as wide as the place
-        is unsure.
-    errors
-        A root of the covariance of the log-shares (`log_root`).
-    homogeneity
-        Test whether people of different levels, or who gave to different services, have the same distribution, which
-        the curve assumes; none where there is only one such group, or only one with enough people.
+    It has so many `splines`, whose differences of this `order` have the penalty λ = `smoothness`; `roughness` is √v, 0
+    where the curve is enough. `evidence` are the marginal log-likelihoods of every number of splines that was tried,
+    `rough_evidence` that with roughness, where it helped.
+
+    Where it is rough, `smooth` is the best smooth one, from which all errors are taken: a spike has a height and a
+    place, a normal law around its log-shares knows only of the height, and the smooth curve is as wide as the place is
+    unsure. `homogeneity` tests whether people of different levels, or of different services, have this distribution.
     """
 
     bounds: tuple[float, float]
@@ -128,10 +104,6 @@ class Density(Record):
     errors: LogErrors = field(repr=False)
     smooth: Density | None = field(default=None, repr=False)
     homogeneity: Homogeneity | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what can be computed again."""
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -182,18 +154,15 @@ class Density(Record):
         return np.concatenate([[0.0], np.linalg.norm(share_root.cumsum(axis=0), axis=1)])
 
     def band(self, confidence: float = CONFIDENCE, *, simultaneous: bool = False) -> Interval:
-        """Return a band around `density`: for each bucket, or with `simultaneous` for the whole curve.
+        """Return a band around `density`, symmetric on the logarithmic scale: for each bucket, or for the whole curve.
 
-        The band is symmetric on the logarithmic scale. For the whole curve the reach solves Sun and Loader's tube
-        formula, κ/π·e^{−c²/2} + 2(1−Φ(c)) = 1 − confidence, κ being the length of the standardised curve. The band of a
-        rough density is that of the smooth one, drawn out to the spikes.
+        For the whole curve the reach c solves Sun and Loader's tube formula, κ/π·e^{−c²/2} + 2(1−Φ(c)) =
+        1 − confidence, κ the length of the standardised curve. A rough density has the smooth one's, out to its spikes.
         """
         if self.smooth is not None:
             low, high = self.smooth.band(confidence, simultaneous=simultaneous)
             return Interval(np.minimum(low, self.density), np.maximum(high, self.density))
-        reach = normal_reach(confidence)
-        if simultaneous:
-            reach = self._tube_reach(1 - confidence)
+        reach = self._tube_reach(1 - confidence) if simultaneous else normal_reach(confidence)
         with np.errstate(over="ignore"):  # where nobody is, the upper end may be infinite
             factor = np.exp(reach * self.log_standard_error)
         return Interval(self.density / factor, self.density * factor)
@@ -210,7 +179,7 @@ class Density(Record):
     def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval.
 
-        The ends are where the cumulative curve, moved by its error, crosses the share: they need no density.
+        The ends are where the cumulative curve, moved by its error, crosses the share.
         """
         if not 0 < share < 1:
             raise EstimateError(f"share must be between 0 and 1, not {share}")
@@ -236,11 +205,7 @@ class Density(Record):
 
     @property
     def mean_standard_error(self) -> float:
-        """Standard error of the mean, for the people who reported.
-
-        The delta method gives the error for the population they came from; the variance of the numbers themselves over
-        the number of people is what sampling adds to it.
-        """
+        """Standard error of the mean, for the people who reported: sampling them adds the variance of their numbers."""
         if self.smooth is not None:
             return self.smooth.mean_standard_error
         total = float(np.sum((self.centres @ (self.shares[:, None] * self.log_root)) ** 2))
@@ -273,7 +238,7 @@ def fit_density(
         raise EstimateError(f"a density needs at least {FEWEST} people, not {fused.people}")
     if splines is not None and splines < 4:
         raise EstimateError(f"splines must be at least 4, not {splines}")
-    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
+    model = fused_likelihood(fused) if isinstance(fused, Fused) else fused
     return _Search(model, progress).run(splines)
 
 
@@ -291,10 +256,7 @@ def sum_densities(model: ShareLikelihood, start: FloatArray, splines: int) -> De
 
 
 def pool_densities(parts: Sequence[Density], weights: FloatArray) -> Density:
-    """Return the distribution of several groups of people together, who make up these shares of all.
-
-    A logarithm of the sum moves by the groups' parts in it: d log f = Σ_g w_g f_g/f · d log f_g.
-    """
+    """Return the distribution of groups of people, who make up these shares of all, together: as `sum_densities`."""
     shares = weights @ np.array([part.shares for part in parts])
     within = [weight * part.shares / shares * part.errors.parts for weight, part in zip(weights, parts, strict=True)]
     roots = tuple(root for part in parts for root in part.errors.roots)

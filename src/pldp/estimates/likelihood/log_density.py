@@ -47,7 +47,7 @@ _DEGREE: Final = 3
 _TYPICAL: Final = 1 / 16
 _SPREAD: Final = 1.5
 """The prior of λ of 12 splines: log-normal around this, with this standard deviation of the logarithm. It decides where
-few reports leave λ open; there the evidence alone is nearly as great for equal shares (λ = ∞) as for a fair curve."""
+few reports leave λ open and the evidence is nearly as great for equal shares (λ = ∞) as for a fair curve."""
 _EMPTY: Final = 0.02
 """Density, relative to equal shares, below which the penalty does not get weaker."""
 _WEAKEST: Final = 1e-4
@@ -57,8 +57,8 @@ _ROUGH_RATE: Final = 2.0
 _ROUGHNESS: Final = (2.0, 4.0, 8.0)
 _HINT: Final = 1.5
 _STARTS: Final = (1.0, 3.0)
-"""√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches
-for the best one start: there may be several hills."""
+"""√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches start, as
+there may be several hills."""
 _SMOOTH: Final = 0.3
 """√v below which a search is given up."""
 _SAME_HILL: Final = 0.4
@@ -66,10 +66,9 @@ _SAME_HILL: Final = 0.4
 _LEAST, _MOST = -14.0, 7.0
 """Logarithms between which v is sought."""
 _FAINT: Final = 1e-2
-"""Λv of directions whose information is so faint that only its sum counts: log(1 + Λv) is Λv there."""
+"""Λv of directions of which only the sum of Λ counts: log(1 + Λv) is Λv there."""
 _PIVOT: Final = 0.1
-"""Part of Λv = `_FAINT` below which the diagonal that a pivoted factorisation leaves is ignored. With .5 the evidence
-of zero-heavy numbers fell by more than one unit."""
+"""Part of `_FAINT` that a pivoted factorisation may leave. With .5 the evidence of zero-heavy numbers fell by 1."""
 _FARTHEST: Final = 1.5
 """Change of the logarithms of λ and v in one step, at most."""
 _ROUGHLY: Final = {"maxiter": 8, "ftol": 1e-6}
@@ -86,8 +85,7 @@ _TOLERANCE: Final = 1e-4
 _SETTLED: Final = 1e-2
 """Log-likelihood (of all people together), and evidence of other λ and v, that may remain to be gained."""
 
-DensityProgress = Callable[[int, int], None]
-"""Called with the number of splines and of steps."""
+DensityProgress = Callable[[int, int], None]  #: Called with the number of splines and of steps.
 
 
 def spline_basis(size: int, splines: int) -> FloatArray:
@@ -99,12 +97,14 @@ def spline_basis(size: int, splines: int) -> FloatArray:
 
 
 class LogDensity:
-    """One number of splines, with or without roughness: the climb to the best β (`curve`), r (`rough`), λ and v."""
+    """One number of splines, with or without roughness: the climb to the best β (`curve`), r (`rough`), λ and v.
+
+    It starts at these shares, or at those of another fit of this order, and about as smooth as that.
+    """
 
     def __init__(
         self, model: ShareLikelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None
     ) -> None:
-        """Start at these shares; or at those of another fit of this order, and about as smooth as that."""
         self.model, self.splines, self.order = model, splines, order
         splines_of_one = spline_basis(model.size // model.copies, splines)
         self.basis: FloatArray = block_diag(*[splines_of_one] * model.copies)
@@ -126,7 +126,6 @@ class LogDensity:
         self.bucket_information: FloatArray | None = None
         self.converged = False
         self.shares: FloatArray
-        self.value: float
         self.shares, self.value = self._evaluate(self.curve, self.rough)
 
     def _differences(self, start: FloatArray) -> FloatArray:
@@ -160,7 +159,7 @@ class LogDensity:
         return 0 < self.variance < _SMOOTH**2
 
     def joins(self, others: Sequence[LogDensity]) -> bool:
-        """Whether λ and v of a rough fit are close to those where another fit ended: both are on one hill."""
+        """Whether λ and v of a rough fit are close to those where another fit ended."""
         return any(
             abs(math.log(self.variance / other.variance)) < _SAME_HILL
             and abs(math.log(self.smoothness / other.smoothness)) < 2 * _SAME_HILL
@@ -218,10 +217,7 @@ class LogDensity:
             self.bucket_information = self.model.sampled.information_matrix(self.shares)
 
     def _search(self, local: _Quadratic, curve: FloatArray, rough: FloatArray) -> tuple[bool, float]:
-        """Go along the step as far as the penalised likelihood improves; never so far that logs leave their range.
-
-        Return whether there was a way, and what the quadratic model promised to gain.
-        """
+        """Go along the step while the penalised likelihood improves; return whether it did, and the promised gain."""
         slope = curve @ (self.basis.T @ local.downhill + self._pull() @ self.curve) + rough @ local.downhill
         if self.variance:
             slope += rough @ self.rough / self.variance
@@ -260,8 +256,7 @@ class LogDensity:
     def error_root(self) -> FloatArray:
         """W with WWᵀ the covariance of the log-shares of a smooth fit, size × splines.
 
-        It is averaged over the λ that the data leave possible: around the maximum the likelihood is a parabola, and
-        every λ then has its own β(λ), covariance and evidence.
+        It is averaged over the λ that are possible: around the maximum, a parabola, each has its β(λ) and covariance.
         """
         local = _Quadratic(self)
         target = local.precision(self.smoothness, 0.0) @ self.curve
@@ -283,23 +278,19 @@ class LogDensity:
 
 
 class _Held(NamedTuple):
-    """What the evidence of a v needs, whatever λ: a search along λ asks for it ten times.
+    """What the evidence of a v needs, whatever λ: a search along λ asks for it ten times."""
 
-    `information` is M, `target` what (M + λP)⁻¹ turns into the best β, `reached` what r adds to the height of the
-    parabola's top, and `log_determinant` Σ log(1 + Λv).
-    """
-
-    information: FloatArray
-    target: FloatArray
-    reached: float
-    log_determinant: float
+    information: FloatArray  #: M.
+    target: FloatArray  #: What (M + λP)⁻¹ turns into the best β.
+    reached: float  #: What r adds to the height of the parabola's top.
+    log_determinant: float  #: Σ log(1 + Λv).
 
 
 class _Quadratic:
     """The likelihood around a fit as a parabola in η, −½ηᵀHη + bᵀη, with the rough part in the directions of H.
 
-    `downhill` are the slopes of minus the log-likelihood along η; `strength`, `directions` and `along` are Λ, Uᵀ and
-    UᵀB of the directions that r is seen in, none for a fit that is not rough.
+    `downhill` are slopes of minus the log-likelihood; `strength`, `directions` and `along` are Λ, Uᵀ and UᵀB of the
+    directions that r is seen in, none for a fit that is not rough.
     """
 
     def __init__(self, fit: LogDensity) -> None:
@@ -322,13 +313,13 @@ class _Quadratic:
         self.along: FloatArray = self.directions @ fit.sparse_basis
         # Directions that reports say nothing about get a curvature of their own.
         self._floor: FloatArray = 1.0 + _WEAKEST * np.eye(len(fit.penalty))
-        self._last: tuple[float, _Held] | None = None
+        self._last: dict[float, _Held] = {}
 
     def _decompose(self, variance: float) -> None:
         """Find the directions in which r is seen; of the faint ones only the sum of Λ is kept.
 
-        Of a thousand directions some 150 are seen. A pivoted Cholesky factorisation H ≈ RᵀR, stopped where all that it
-        leaves on the diagonal is faint, has few rows, and the small RRᵀ has the eigenvalues of RᵀR.
+        Of a thousand some 150 are seen: a pivoted Cholesky factorisation H ≈ RᵀR, stopped where all that is left on the
+        diagonal is faint, has few rows, and the small RRᵀ has the eigenvalues of RᵀR.
         """
         root = pivoted_root(self._hessian, _PIVOT * _FAINT / variance)
         values, vectors = np.linalg.eigh(root @ root.T)
@@ -349,9 +340,9 @@ class _Quadratic:
 
     def _held(self, variance: float) -> _Held:
         """Return what does not depend on λ; that of the last v is kept."""
-        if self._last is None or self._last[0] != variance:
-            self._last = variance, self._hold(variance)
-        return self._last[1]
+        if variance not in self._last:
+            self._last = {variance: self._hold(variance)}
+        return self._last[variance]
 
     def _hold(self, variance: float) -> _Held:
         if not variance:

@@ -22,16 +22,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dposv
 
+from pldp.estimates.likelihood.mixture import fused_likelihood
 from pldp.estimates.likelihood.rows import PieceRows
-from pldp.estimates.likelihood.tuples import em
+from pldp.estimates.likelihood.solver import em
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.tallies import ABSENT, Fused
 
@@ -61,7 +61,7 @@ class Histogram(NamedTuple):
 class Counted:
     """Reports whose cells have the chances p = L̄f + Nδ: how many, the share of each cell, and n/p, which fits set.
 
-    `levels` are the mix in L̄ and `directions` those in which δ can change it, levels × numbers; none if it is known.
+    `levels` are the mix in L̄ and `directions` those in which δ can change it; none if it is known.
     """
 
     def __init__(
@@ -86,16 +86,12 @@ class Counted:
 
 
 class Part(NamedTuple):
-    """A histogram: the share of all people that it is of, the reports that depend on it, and a smooth first fit.
+    """A histogram, which may hold several copies of the buckets, end to end, of people who are not told apart."""
 
-    It may hold several copies of the buckets, end to end, of people who are not told apart. `known` is what is known of
-    δ before any report, as a precision and that times its most likely value.
-    """
-
-    weight: float
-    counted: Sequence[Counted]
-    pilot: FloatArray
-    known: tuple[FloatArray, FloatArray] | None = None
+    weight: float  #: The share of all people that it is of.
+    counted: Sequence[Counted]  #: The reports that depend on it.
+    pilot: FloatArray  #: A smooth first fit.
+    known: tuple[FloatArray, FloatArray] | None = None  #: Of δ, a precision and that times its most likely value.
 
 
 class Misfit:
@@ -105,7 +101,6 @@ class Misfit:
         self.size = size
         self.count = len(parts)
         self.weights = np.array([part.weight for part in parts])
-        self.steps = 0
         pilots = np.array([part.pilot for part in parts])
         self._places = pilots.shape[1]
         self._parts = parts
@@ -123,14 +118,9 @@ class Misfit:
     def of(cls, fused: Fused, *, apart: bool) -> Misfit:
         """Return that of one histogram of everybody, or with `apart` of one per source."""
         parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
-        pilots = [em(part, smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
-        return cls(
-            fused.size,
-            [
-                Part(part.people / fused.people, list(_levels(part)), pilot)
-                for part, pilot in zip(parts, pilots, strict=True)
-            ],
-        )
+        pilots = [em(fused_likelihood(part), smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
+        pairs = zip(parts, pilots, strict=True)
+        return cls(fused.size, [Part(part.people / fused.people, _levels(part), pilot) for part, pilot in pairs])
 
     def _weigh(self, pilots: FloatArray) -> None:
         """Give every count the variance that it has under these histograms."""
@@ -164,7 +154,7 @@ class Misfit:
         return float(self._counted(inside)[self.best.places] @ self.best.shares)
 
     def profile(self, inside: Flags, share: float, decide: float = math.nan) -> tuple[float, float]:
-        """Return bounds for how much larger X² is if this is the share of people in these buckets.
+        """Return bounds for how much larger X² is with this share of people in these buckets.
 
         They are `_GAP` apart, or on one side of `decide`, where that comes sooner.
         """
@@ -179,14 +169,10 @@ class Misfit:
     def floors(self, share: float) -> FloatArray:
         """Return at least how much larger X² is if this share of people is below an edge, for every inner edge.
 
-        X² is convex, so no histogram fits better than the tangent at the last one that was tried says: what is found
-        out at one edge says nearly as much about its neighbours.
+        X² is convex: no histogram fits better than the tangent at the last one that was tried says.
         """
-        last, tangent = self._last, -self._linear
-        for place, own in zip(last.places.tolist(), last.shares.tolist(), strict=True):
-            start = self._group[place] * self._places
-            tangent[start : start + self._places] += own * self._row(place)
-        slope = 2 * tangent
+        last = self._last
+        slope = self._slope(last.places, last.shares)
         buckets = slope.reshape(self.count, -1, self.size).min(axis=1)
         below = np.minimum.accumulate(buckets, axis=1)[:, :-1]
         above = np.minimum.accumulate(buckets[:, ::-1], axis=1)[:, -2::-1]
@@ -203,8 +189,7 @@ class Misfit:
         now = float(counted @ shares)
         more = share > now
         step = (share - now) / (1 - now) if more else (now - share) / now
-        blocks = self._blocks(self._last.places, None, [None] * self.count)
-        slope = self._slope(blocks, self._last.shares)
+        slope = self._slope(self._last.places, self._last.shares)
         wanted = np.where((counted > 0) == more, slope, np.inf).reshape(self.count, -1)
         shares *= 1 - step
         shares[np.arange(self.count) * self._places + wanted.argmin(axis=1)] += step
@@ -222,23 +207,47 @@ class Misfit:
             self._rows[place] = row - self._taken[which] @ self._taken[which][own]
         return self._rows[place]
 
-    def _blocks(self, places: Places, counted: FloatArray | None, earlier: Sequence[_Block | None]) -> list[_Block]:
-        """Return the part of each histogram in the used places; those that did not change since `earlier` are kept."""
-        which, found = self._group[places], []
-        for number, old in enumerate(earlier):
-            at = np.flatnonzero(which == number)
-            own = places[at]
-            if old is not None and np.array_equal(own, old.places):
-                found.append(old._replace(at=at))
-                continue
-            rows = np.array([self._row(place) for place in own.tolist()]).reshape(len(own), -1)
-            sides = [self._linear[own], np.ones(len(own)), *([] if counted is None else [counted[own]])]
-            found.append(_Block.of(at, own, rows, own - number * self._places, np.column_stack(sides)))
-        return found
-
-    def _slope(self, blocks: Sequence[_Block], shares: FloatArray) -> FloatArray:
+    def _slope(self, places: Places, shares: FloatArray) -> FloatArray:
         """Return the slope of X² at a histogram with these shares of the used places."""
-        return 2 * (np.concatenate([shares[block.at] @ block.rows for block in blocks]) - self._linear)
+        curved = np.zeros((self.count, self._places))
+        for number, used in self._histograms(places):
+            curved[number] = shares[used] @ self._rows_of(places[used])
+        return 2 * (curved.ravel() - self._linear)
+
+    def _histograms(self, places: Places) -> Iterator[tuple[int, Places]]:
+        """Yield which of the places are of each histogram."""
+        for number in range(self.count):
+            yield number, np.flatnonzero(self._group[places] == number)
+
+    def _rows_of(self, places: Places) -> FloatArray:
+        """Return the rows of K of some places of one histogram."""
+        return np.array([self._row(place) for place in places.tolist()])
+
+    def _solve(self, places: Places, counted: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
+        """Minimise fᵀKf − 2bᵀf where every histogram has its sum, and all together the share; return f, and b − Kf.
+
+        With the multiplier μ of the share, histograms do not depend on each other, and f = f₀ + μf₁:
+        Kf₀ = b + m₀, Σf₀ = 1 and Kf₁ = counted + m₁, Σf₁ = 0, with a number m for each.
+        """
+        # In units of K: a system of entries of one size is solved most exactly.
+        unit, found, above = float(np.abs(self._linear).max()), np.zeros((len(places), 2)), np.zeros((self.count, 2))
+        for number, used in self._histograms(places):
+            own = places[used]
+            system = np.pad(self._rows_of(own)[:, own - number * self._places] / unit, (0, 1), constant_values=1.0)
+            system[:, -1] *= -1
+            system[-1, -1] = 0.0
+            wanted = np.zeros((len(own) + 1, 2))
+            wanted[:-1] = np.column_stack([self._linear[own] / unit, counted[own]])
+            wanted[-1, 0] = 1.0
+            try:
+                solved = np.linalg.solve(system, wanted)
+            except np.linalg.LinAlgError:  # few reports cannot tell some buckets apart: any of their shares will do
+                solved = np.linalg.lstsq(system, wanted, rcond=None)[0]
+            found[used], above[number] = solved[:-1], solved[-1]
+        first, moved = counted[places] @ found
+        pull = (share - first) / moved if moved > 0 else 0.0
+        shift = np.repeat(above @ (1.0, pull), self._places) + pull * counted
+        return found @ (1.0, pull), unit * shift
 
     def _minimise(
         self, start: Histogram, counted: FloatArray | None = None, share: float = 0.0, enough: float = math.nan
@@ -248,21 +257,15 @@ class Misfit:
         It stops as soon as X² is certain to reach down to `enough`, or not to (NaN is never enough).
         """
         places, shares, _ = start
-        right = np.ones(self.count) if counted is None else np.append(np.ones(self.count), share)
-        blocks: Sequence[_Block | None] = [None] * self.count
         for _ in range(_MOST_STEPS):
-            self.steps += 1
-            blocks = used = self._blocks(places, counted, blocks)
-            target, multipliers = _solve_blocks(used, right)
+            target, level = self._solve(places, np.zeros(len(self._group)) if counted is None else counted, share)
             if (target <= 0).any():
                 places, shares = _towards(places, shares, target)
                 continue
-            shares, slope = target, self._slope(used, target)
+            shares, slope = target, self._slope(places, target)
             gap = float(slope[places] @ shares) - self._least(slope, counted, share)
             value = float(shares @ (slope[places] / 2 - self._linear[places]))
-            bound = np.repeat(multipliers[: self.count], self._places)
-            lowest = slope - 2 * (bound if counted is None else bound + multipliers[-1] * counted)
-            entering = int(lowest.argmin())
+            entering = int((slope - 2 * level).argmin())
             if gap <= _GAP or value <= enough - _GAP or value - gap > enough or entering in places:
                 break
             places, shares = np.append(places, entering), np.append(shares, 0.0)
@@ -271,8 +274,8 @@ class Misfit:
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.
 
-        With a multiplier μ of the share it is Σ min(slope − μ·counted) + μ·share, one bucket per histogram; the
-        greatest of these is where buckets that count and that do not are equally good in some histogram.
+        It is the greatest, over multipliers μ of the share, of Σ min(slope − μ·counted) + μ·share, one bucket per
+        histogram: where buckets that count and that do not are equally good in some histogram.
         """
         parts = slope.reshape(self.count, -1)
         if counted is None:
@@ -293,23 +296,20 @@ class Reported(Protocol):
     """Reports that make their own misfit."""
 
     @property
-    def size(self) -> int:
-        """Number of buckets."""
-
+    def size(self) -> int: ...
     @property
-    def bounds(self) -> tuple[float, float]:
-        """The numbers that the grid's ends stand for."""
-
-    def misfit(self, *, apart: bool) -> Misfit:
-        """Return the misfit of one histogram, or with `apart` of one per level."""
+    def bounds(self) -> tuple[float, float]: ...
+    def misfit(self, *, apart: bool) -> Misfit: ...
 
 
-def _levels(fused: Fused) -> Iterator[Counted]:
-    for place, source in enumerate(fused.sources):
-        gave = fused.cells[:, place] != ABSENT
+def _levels(fused: Fused) -> list[Counted]:
+    found = []
+    for source, cells in zip(fused.sources, fused.cells.T, strict=True):
         counts = np.zeros(source.channel.form.count)
-        counts[fused.cells[gave, place]] = fused.counts[gave]
-        yield Counted(PieceRows([piecewise_arrays(source.channel).pieces()], np.ones((1, 1))), counts, np.ones(1))
+        counts[cells[cells != ABSENT]] = fused.counts[cells != ABSENT]
+        rows = PieceRows([piecewise_arrays(source.channel).pieces()], np.ones((1, 1)))
+        found.append(Counted(rows, counts, np.ones(1)))
+    return found
 
 
 def _taken(part: Part, pilot: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -326,84 +326,6 @@ def _taken(part: Part, pilot: FloatArray) -> tuple[FloatArray, FloatArray]:
             outer += counted.rows.backward(moved * counted.scale, counted.levels)
     root = np.linalg.cholesky(inner)
     return solve_triangular(root, outer, lower=True).T, solve_triangular(root, along, lower=True)
-
-
-class _Block(NamedTuple):
-    """The used places of one histogram: K there, and K⁻¹ times the sides b, 1 and, where a share is given, counted.
-
-    `at` says where they stand among all used places. Only the share binds histograms together, so most steps of a
-    search change one block.
-    """
-
-    at: Places
-    places: Places
-    rows: FloatArray
-    square: FloatArray
-    sides: FloatArray
-    inverted: FloatArray | None  # nothing where few reports cannot tell some of these buckets apart
-
-    @staticmethod
-    def of(at: Places, places: Places, rows: FloatArray, columns: Places, sides: FloatArray) -> _Block:
-        """Return the block of these places, which are these columns of its rows."""
-        square = rows[:, columns]
-        # LAPACK itself: a search solves thousands of systems of a few places.
-        _, inverted, failed = dposv(square, sides)
-        return _Block(at, places, rows, square, sides, None if failed else inverted)
-
-
-def _solve_blocks(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Minimise fᵀKf − 2bᵀf where every histogram has its sum, and all together the share; return f and multipliers.
-
-    f = K⁻¹(b + rulesᵀ·multipliers), block by block. Where that is not exact, the whole system is solved at once.
-    """
-    solved = [(block, block.inverted) for block in blocks if block.inverted is not None]
-    if len(solved) < len(blocks):
-        return _solve_whole(blocks, right)
-    system, wanted = np.zeros((len(right),) * 2), right.copy()
-    for number, (block, inverted) in enumerate(solved):
-        inner, rules = block.sides.T @ inverted, _rules_of(number, len(blocks), len(right))
-        system[rules[:, None], rules] += inner[1:, 1:]
-        wanted[rules] -= inner[1:, 0]
-    try:
-        multipliers = np.asarray(np.linalg.solve(system, wanted), np.float64)
-    except np.linalg.LinAlgError:
-        return _solve_whole(blocks, right)
-    found, reached = np.empty(sum(len(block.at) for block in blocks)), np.zeros(len(right))
-    for number, (block, inverted) in enumerate(solved):
-        rules = _rules_of(number, len(blocks), len(right))
-        own = inverted[:, 0] + inverted[:, 1:] @ multipliers[rules]
-        found[block.at] = own
-        reached[rules] += own @ block.sides[:, 1:]
-    exact = np.abs(reached - right).max() <= _SAME
-    return (found, multipliers) if exact else _solve_whole(blocks, right)
-
-
-@cache
-def _rules_of(number: int, histograms: int, rules: int) -> Places:
-    """Return which rules a histogram has a part in: its own sum, and the share where that is given."""
-    return np.array([number, *range(histograms, rules)], np.intp)
-
-
-def _solve_whole(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the same from one linear system."""
-    count = sum(len(block.at) for block in blocks)
-    matrix, linear, rules = np.zeros((count, count)), np.empty(count), np.zeros((len(right), count))
-    for number, block in enumerate(blocks):
-        matrix[np.ix_(block.at, block.at)] = block.square
-        linear[block.at] = block.sides[:, 0]
-        rules[np.ix_(_rules_of(number, len(blocks), len(right)), block.at)] = block.sides[:, 1:].T
-    system = np.zeros((count + len(right),) * 2)
-    # Multipliers are in units of K: a system of entries of one size is solved most exactly.
-    unit = float(np.abs(matrix).max())
-    system[:count, :count] = matrix / unit
-    system[:count, count:] = -rules.T
-    system[count:, :count] = rules
-    wanted = np.concatenate([linear / unit, right])
-    try:
-        found = np.linalg.solve(system, wanted)
-    except np.linalg.LinAlgError:  # few reports cannot tell some of these buckets apart: any of their shares will do
-        found = np.linalg.lstsq(system, wanted, rcond=None)[0]
-    return found[:count], unit * found[count:]
 
 
 def _towards(places: Places, shares: FloatArray, target: FloatArray) -> tuple[Places, FloatArray]:

@@ -16,33 +16,53 @@ mix is ρ = C·σ, the columns of C the corners of the possible mixes, with some
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from pldp.estimates.likelihood.rows import Rows
-from pldp.estimates.likelihood.solver import Product, interior, minus_log, ratio
+from pldp.estimates.likelihood.rows import PrefixRows, Rows
 from pldp.estimates.linear.mix import MixBounds
 from pldp.mechanisms.arrays import FloatArray
+from pldp.tallies import Fused
+
+Product = Callable[[FloatArray], FloatArray]
 
 LARGEST_HESSIAN: Final = 1200
 """Most unknowns, with a mix among them, for which the Hessian is built as a matrix."""
 _COSTLY: Final = 2e9
 """Multiplications from which on the block of the shares, which hardly changes, is computed once per fit."""
-_ALONE: Final = np.ones(1)
-"""The mix of one level."""
 _HALF: Final = 0.5
 """Reports of each corner that a mix beside a curve has in advance: it keeps every mix possible."""
 _SETTLED: Final = 1e-9
 """Log-likelihood of all people together that such a mix may lack."""
 _MOST_STEPS: Final = 60
 _SHORTEST: Final = 1e-9
+_SAMPLED_CELLS: Final = 100_000
+"""Tuples that the observed information is computed from where there are more."""
 _FLAT: Final = 1e-9
 """Width of the possible mixes in a direction, relative to the widest, that is a rounding error."""
+
+
+def minus_log(weights: FloatArray, cells: FloatArray) -> float:
+    """Return −Σ w log(cell) over the cells that have weight; infinite where such a cell is impossible."""
+    seen = weights > 0
+    if (cells[seen] <= 0).any():
+        return float("inf")
+    return -float(weights[seen] @ np.log(cells[seen]))
+
+
+def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
+    """Return weight/cell, 0 where there is no weight."""
+    return np.divide(weights, cells, out=np.zeros_like(cells), where=weights > 0)
+
+
+def interior(shares: FloatArray) -> FloatArray:
+    """Mix in a tenth of equal shares, so that no value is impossible at the start."""
+    return np.asarray(0.9 * shares + 0.1 / len(shares))
 
 
 class MixPrior(NamedTuple):
@@ -59,11 +79,11 @@ class MixPrior(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Reports of one sort: rows, how many reports are in each cell, and the place of their mix; none with one level."""
+    """Reports: rows, how many are in each cell, and the place of the mix of their levels; none with one level."""
 
     rows: Rows
     counts: FloatArray
-    mix: int | None = None
+    mixes: tuple[int, ...] = ()
 
 
 class Mixture:
@@ -74,11 +94,14 @@ class Mixture:
         ends = np.cumsum([0, parts[0].rows.size, *(prior.corners.shape[1] for prior in priors)]).tolist()
         self.blocks: Sequence[slice] = tuple(map(slice, ends[:-1], ends[1:]))
         self.first, self.others = self.blocks[0], self.blocks[1:]
+        self.mixed = slice(self.first.stop, ends[-1])
         self.people = float(sum(part.counts.sum() for part in parts))
         self.reports = self.people + float(sum(prior.counts.sum() for prior in priors))
         self.weights = [part.counts / self.reports for part in parts]
         self._known = [prior.counts / self.reports for prior in priors]
         self.silent = [self._silent(number) for number in range(-1, len(priors))]
+        self._corners = list(map(self._corners_of, parts))  # C: ρ = fixed + Cσ for all mixes, end to end
+        self._fixed = [np.full(part.rows.levels, float(not part.mixes)) for part in parts]
         self._shares_block: FloatArray | None = None
         self._at: FloatArray | None = None
         self._levels: list[FloatArray] = []  # ρ of every part
@@ -88,21 +111,27 @@ class Mixture:
     def _silent(self, mix: int) -> float:
         """Return the weight of the reports that do not depend on a mix, or on the shares (−1).
 
-        They count as log Σσ, which is 0, so that at the maximum the scores of σ are 1 as well.
+        They count as log Σσ = 0, so that the scores of σ are 1 at the maximum as well.
         """
         known = sum(float(counts.sum()) for number, counts in enumerate(self._known) if number != mix)
         parts = zip(self.parts, self.weights, strict=True)
-        return known + sum(float(weight.sum()) for part, weight in parts if mix >= 0 and part.mix != mix)
+        return known + sum(float(weight.sum()) for part, weight in parts if mix >= 0 and mix not in part.mixes)
+
+    def _corners_of(self, part: Part) -> FloatArray:
+        corners = np.zeros((part.rows.levels, self.blocks[-1].stop))
+        for mix in part.mixes:
+            corners[:, self.others[mix]] = self.priors[mix].corners
+        return corners[:, self.mixed]
 
     def mixes(self, point: FloatArray) -> list[FloatArray]:
         """Return ρ of every mix."""
         return [np.asarray(prior.corners @ point[block]) for prior, block in zip(self.priors, self.others, strict=True)]
 
     def cells(self, point: FloatArray) -> list[FloatArray]:
-        """Return P of all cells of every part; the last ones are kept, as objective, scores and curvature need them."""
+        """Return P of all cells of every part; the last ones are kept."""
         if self._at is not point:
-            mixes = self.mixes(point)
-            self._levels = [_ALONE if part.mix is None else mixes[part.mix] for part in self.parts]
+            pairs = zip(self._fixed, self._corners, strict=True)
+            self._levels = [fixed + corners @ point[self.mixed] for fixed, corners in pairs]
             self._by_level = [part.rows.forward(point[self.first]) for part in self.parts]
             self._cells = [levels @ rows for levels, rows in zip(self._levels, self._by_level, strict=True)]
             self._at = point
@@ -129,14 +158,14 @@ class Mixture:
     def _gradient(self, weights: Iterable[FloatArray]) -> FloatArray:
         """Return Σ_c w_c g_c: ∂P/∂f = L̄ and ∂P/∂σ = Cᵀ(L_τ f)_τ."""
         total = np.zeros(self.blocks[-1].stop)
-        for part, weight, levels, by_level in zip(self.parts, weights, self._levels, self._by_level, strict=True):
+        parts = zip(self.parts, weights, self._levels, self._by_level, self._corners, strict=True)
+        for part, weight, levels, by_level, corners in parts:
             total[self.first] += part.rows.backward(weight, levels)
-            if part.mix is not None:
-                total[self.others[part.mix]] += (by_level @ weight) @ self.priors[part.mix].corners
+            total[self.mixed] += (by_level @ weight) @ corners
         return total
 
     def _beside(self, point: FloatArray) -> FloatArray:
-        """Return the curvature of reports that stand for what is known, and of those that a block does not change."""
+        """Return the curvature of what is known, and of the reports that a block does not change."""
         matrix = np.zeros((len(point),) * 2)
         for silent, block in zip(self.silent, self.blocks, strict=True):
             matrix[block, block] += silent
@@ -153,10 +182,10 @@ class Mixture:
 
         def times(vector: FloatArray) -> FloatArray:
             self.cells(point)
-            mixes, changes = self.mixes(vector), []
-            for part, levels, by_level in zip(self.parts, self._levels, self._by_level, strict=True):
-                change = levels @ part.rows.forward(vector[self.first])
-                changes.append(change if part.mix is None else change + mixes[part.mix] @ by_level)
+            parts, changes = zip(self.parts, self._levels, self._by_level, self._corners, strict=True), []
+            for part, levels, by_level, corners in parts:
+                mixed = (corners @ vector[self.mixed]) @ by_level
+                changes.append(levels @ part.rows.forward(vector[self.first]) + mixed)
             total = self._gradient(map(np.multiply, scales, changes))
             return total if beside is None else total + beside @ vector
 
@@ -169,10 +198,10 @@ class Mixture:
         matrix = self.outer(point, self.weights, self.cells(point), self._shares_block)
         if self._shares_block is None and sum(part.rows.cost for part in self.parts) > _COSTLY:
             self._shares_block = matrix[self.first, self.first].copy()
-        for part, weight, cell in zip(self.parts, self.weights, self.cells(point), strict=True):
-            if part.mix is not None:  # −N ∂²P/P
-                second = part.rows.backward(ratio(weight, cell), np.eye(part.rows.levels))
-                self._add_mixed(matrix, part.mix, -second)
+        parts = zip(self.parts, self.weights, self.cells(point), self._corners, strict=True)
+        for part, weight, cell, corners in parts if self.priors else ():
+            second = part.rows.backward(ratio(weight, cell), np.eye(part.rows.levels))
+            self._add_mixed(matrix, corners.T @ -second)  # −N ∂²P/P
         return matrix + self._beside(point)
 
     def outer(
@@ -187,36 +216,38 @@ class Mixture:
         matrix = np.zeros((len(point),) * 2)
         if shares_block is not None:
             matrix[self.first, self.first] = shares_block
-        parts = zip(self.parts, weights, cells, self._levels, self._by_level, strict=True)
-        for part, own, chances, levels, by_level in parts:
+        parts = zip(self.parts, weights, cells, self._levels, self._by_level, self._corners, strict=True)
+        for part, own, chances, levels, by_level, corners in parts:
             scale = ratio(ratio(own, chances), chances)
             if shares_block is None:
                 matrix[self.first, self.first] += part.rows.gram(scale, levels)
-            if part.mix is not None:
-                corners, block = self.priors[part.mix].corners, self.others[part.mix]
-                matrix[block, block] += corners.T @ ((by_level * scale) @ by_level.T) @ corners
-                self._add_mixed(matrix, part.mix, part.rows.backward(by_level * scale, levels))
+            matrix[self.mixed, self.mixed] += corners.T @ ((by_level * scale) @ by_level.T) @ corners
+            if self.priors:
+                self._add_mixed(matrix, corners.T @ part.rows.backward(by_level * scale, levels))
         return matrix
 
-    def _add_mixed(self, matrix: FloatArray, mix: int, by_level: FloatArray) -> None:
-        """Add what belongs to a level of a mix and a share, levels × values."""
-        both, block = self.priors[mix].corners.T @ by_level, self.others[mix]
-        matrix[block, self.first] += both
-        matrix[self.first, block] += both.T
+    def _add_mixed(self, matrix: FloatArray, both: FloatArray) -> None:
+        """Add what belongs to a corner and a share, corners × values."""
+        matrix[self.mixed, self.first] += both
+        matrix[self.first, self.mixed] += both.T
 
     def information(self, point: FloatArray) -> FloatArray:
-        """Return Σ N_c g gᵀ/P² of all reports, with expected counts n·P_c where cells can be listed.
+        """Return Σ N_c g gᵀ/P² of all reports, with expected counts n·P_c of people whose cells can be listed.
 
-        Expected counts are never 0, so that an output that never came does not pass for certainty: one that cannot come
-        counts as half a report.
+        An output that never came then does not pass for certainty; one that cannot come counts as half a report.
         """
-        cells = self.cells(point)
-        if all(part.rows.listed for part in self.parts):
-            total = sum(float(cell.sum()) for cell in cells)
-            cells = [np.maximum(cell, 0.5 * total / self.people) for cell in cells]
-            matrix = self.outer(point, [cell * (self.people / total) for cell in cells], cells)
-        else:
-            matrix = self.reports * self.outer(point, self.weights, [np.maximum(cell, 1e-300) for cell in cells])
+        cells, weights = list(self.cells(point)), list(self.weights)
+        sorts: dict[tuple[int, ...], list[int]] = {}
+        for place, part in enumerate(self.parts):
+            sorts.setdefault(part.mixes or (-1 - place,), []).append(place)
+        for places in sorts.values():
+            if all(self.parts[place].rows.listed for place in places):
+                people = sum(float(self.parts[place].counts.sum()) for place in places)
+                total = sum(float(cells[place].sum()) for place in places)
+                for place in places:
+                    cells[place] = np.maximum(cells[place], 0.5 * total / people)
+                    weights[place] = cells[place] * (people / total / self.reports)
+        matrix = self.reports * self.outer(point, weights, [np.maximum(cell, 1e-300) for cell in cells])
         return matrix + self.reports * self._beside(point)
 
     def covariance(self, point: FloatArray) -> FloatArray:
@@ -234,10 +265,7 @@ def differences(count: int) -> FloatArray:
 
 
 class PossibleMixes:
-    """The mixes ρ = C·σ that are possible for so many people, and the one that makes their reports most likely.
-
-    Half a report of every corner counts in advance; the search begins at `start` where nothing is known.
-    """
+    """The mixes ρ = C·σ that are possible for so many people; half a report of every corner counts in advance."""
 
     def __init__(self, bounds: MixBounds, people: int, start: FloatArray) -> None:
         self.bounds, self.people, self.corners = bounds, people, bounds.corners
@@ -266,9 +294,9 @@ class PossibleMixes:
         return np.asarray(self.directions.T @ (_HALF / self.people / levels[:, None] ** 2 * self.directions))
 
     def fit(self, by_level: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
-        """Return the ρ that maximises Σ_c w_c log Σ_τ ρ_τ(L_τ f)_c with what is known, and minus what that adds up to.
+        """Return the ρ that maximises Σ_c w_c log Σ_τ ρ_τ(L_τ f)_c with what is known, and minus that sum.
 
-        Newton's method over σ: the logarithms of the half reports keep every σ above 0.
+        Newton's method over σ, which the half reports keep above 0.
         """
         rows = np.concatenate([by_level.T @ self.corners, self._rows])
         weighed = np.concatenate([weights, self._weights])
@@ -309,19 +337,19 @@ class ShareLikelihood:
         *,
         mixes: PossibleMixes | None = None,
         copies: int = 1,
+        sample: Callable[[], ShareLikelihood] | None = None,
     ) -> None:
-        self.rows, self.bounds, self.mixes, self.copies = rows, bounds, mixes, copies
-        self.size, self.people, self.reports = rows.size, int(counts.sum()), float(counts.sum())
-        self.weights: FloatArray = counts / self.reports
-        self.blocks: Sequence[slice] = (slice(0, self.size),)
+        self.rows, self.bounds, self.mixes, self.copies, self._sample = rows, bounds, mixes, copies, sample
+        self.size, self.people = rows.size, int(counts.sum())
+        self.weights: FloatArray = counts / float(counts.sum())
         self.uniform: FloatArray = np.full(self.size, 1 / self.size)
         self._at: FloatArray | None = None
         self._levels, self._by_level, self._cells, self._value = np.ones(1), np.zeros((1, 0)), np.zeros(0), 0.0
 
-    @property
+    @cached_property
     def sampled(self) -> ShareLikelihood:
         """The likelihood of a sample of the reports, where the information of all takes long."""
-        return self
+        return self if self._sample is None else self._sample()
 
     def levels(self, shares: FloatArray) -> FloatArray:
         """Return the mix that makes the reports most likely if these are the shares; the last one is kept."""
@@ -335,24 +363,14 @@ class ShareLikelihood:
         return self._levels
 
     def objective(self, point: FloatArray) -> float:
-        """Return minus the log-likelihood per person, with that of what is known of the mix."""
+        """Return minus the log-likelihood per person."""
         self.levels(point)
         return minus_log(self.weights, self._cells) if self.mixes is None else self._value
 
     def scores(self, point: FloatArray) -> FloatArray:
-        """Return the mean likelihood ratio of each bucket; the mix is the best, so its change counts for nothing."""
+        """Return the mean likelihood ratio of each bucket at the best mix."""
         levels = self.levels(point)
         return self.rows.backward(ratio(self.weights, self._cells), levels)
-
-    def curvature(self, point: FloatArray) -> Product:
-        """Return that of one level: a step needs hundreds of products, so the matrix is built where it is cheap."""
-        if (matrix := self.information_matrix(point)) is not None:
-            return lambda vector: np.asarray(matrix @ vector)
-        scale, levels = self._scale(point), self._levels
-        return lambda vector: self.rows.backward(scale * (levels @ self.rows.forward(vector)), levels)
-
-    def hessian(self, point: FloatArray) -> None:
-        """Return nothing: the solver's conjugate gradients suit this matrix, which is positive and may be large."""
 
     def _scale(self, shares: FloatArray) -> FloatArray:
         self.levels(shares)
@@ -373,3 +391,10 @@ class ShareLikelihood:
     def information_matrix(self, shares: FloatArray) -> FloatArray | None:
         """Return the observed information of the shares, per person; none where the matrix is too large."""
         return self.information(shares) if self.rows.dense else None
+
+
+def fused_likelihood(fused: Fused) -> ShareLikelihood:
+    """Return the likelihood of the distribution over the buckets from a fused tally of a number."""
+    rows, thinned = PrefixRows(fused), fused.thin(_SAMPLED_CELLS)
+    sample = None if thinned is fused else partial(fused_likelihood, thinned)
+    return ShareLikelihood(rows, fused.counts[rows.order], fused.bounds, sample=sample)

@@ -33,9 +33,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -80,10 +80,9 @@ def limit(confidence: float, degrees: int) -> float:
 class QuantileProfile(Record):
     """How badly the reports fit if the quantiles of these `shares` lie beyond an edge: what intervals are looked up in.
 
-    `floors` are at least T, shares × edges: to the left of an edge `middles`, where the histogram that fits best has
-    the quantile, that of its lying below the edge at most, and to the right that of its lying above it. They are exact
-    beside the ends of an interval of the confidence that they were made for; other intervals hold at least as often as
-    they say, and may be a bucket or two wider than needed.
+    `floors` are at least T, shares × edges: to the left of `middles`, where the histogram that fits best has the
+    quantile, that of its lying below the edge at most, to the right that of its lying above it. They are exact at the
+    ends of an interval of the confidence that they were made for; others may be a bucket or two wider than needed.
     """
 
     bounds: tuple[float, float]
@@ -91,19 +90,11 @@ class QuantileProfile(Record):
     middles: tuple[int, ...]
     floors: npt.NDArray[np.float32]
 
-    @property
-    def edges(self) -> FloatArray:
-        """Ends of the buckets."""
-        return np.linspace(*self.bounds, self.floors.shape[1])
-
     def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the ends of an interval for the number below which this share of people lies; both are edges.
-
-        A quantile between two of `shares` lies between the ends of theirs.
-        """
+        """Return the ends, both edges, of an interval for the number below which this share of people lies."""
         if not 0 < share < 1:
             raise EstimateError(f"share must be between 0 and 1, not {share}")
-        most, edges = limit(confidence, QUANTILE_DEGREES), self.edges
+        most, edges = limit(confidence, QUANTILE_DEGREES), np.linspace(*self.bounds, self.floors.shape[1])
         low, high = [0], [len(edges) - 1]
         for place, own in enumerate(self.shares):
             below, above = self._sides(place, most)
@@ -116,8 +107,7 @@ class QuantileProfile(Record):
     def range(self, low: float, high: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of an interval for the share of people between two numbers, from what is known of quantiles.
 
-        All quantiles and shares of one histogram that fits are within these ends together, so they may be subtracted.
-        `Profile.range` has the least ones, and needs the reports.
+        All quantiles of a histogram that fits are within their ends together, so these may be subtracted.
         """
         (least_below, most_below), (least, most) = (self._cumulative(number, confidence) for number in (low, high))
         return max(0.0, least - most_below), min(1.0, most - least_below)
@@ -145,8 +135,7 @@ class QuantileProfile(Record):
 class ShareEnd(Record):
     """How badly the reports fit if a share lies so far out, on one side of the best: T of some shares, in order.
 
-    T is convex, so that beyond a share it rises at least as fast as from the one before to it. The first is the best
-    share, where T is 0; `end` is the last possible one.
+    The first is the best share, where T is 0; `end` is the last possible one.
     """
 
     shares: tuple[float, ...]
@@ -159,6 +148,7 @@ class ShareEnd(Record):
         following = self.shares[after] if after < len(self.shares) else self.end
         last, floor = self.shares[after - 1], self.floors[after - 1]
         before = zip(self.shares[: after - 1], self.floors[: after - 1], strict=True)
+        # T is convex: beyond a share it rises at least as fast as from the ones before to it.
         slope = max(((floor - own - _GAP) / abs(last - share) for share, own in before), default=0.0)
         if floor == most or slope <= 0:
             return last if floor == most else following
@@ -168,10 +158,7 @@ class ShareEnd(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShareProfile(Record):
-    """Both sides of the share of people between two numbers: what its intervals are looked up in.
-
-    They are exact at the confidence that it was made for, and somewhat wider than needed at others.
-    """
+    """Both sides of the share of people between two numbers, exact at the confidence that they were made for."""
 
     low: ShareEnd
     high: ShareEnd
@@ -182,28 +169,25 @@ class ShareProfile(Record):
         return self.low.reach(most), self.high.reach(most)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Profile(Record):
+@dataclass(frozen=True, eq=False)
+class Profile:
     """Intervals for shares and quantiles of a number that hold whatever its distribution is.
 
     `fused` is a tally in which each person gave to one source; with `apart` each source has a distribution of its own,
     and shares are those of all people together.
 
-    Examples
-    --------
     >>> from pldp.mechanisms import Grid, build
     >>> from pldp.simulate import perturb_numbers, to_buckets
     >>> from pldp.tallies import Service, fuse
     >>> generator = np.random.default_rng(1)
     >>> numbers = 10 * np.where(generator.random(20_000) < 0.3, 0, generator.beta(2, 5, 20_000))
-    >>> values = to_buckets(Grid(0, 10, 64), numbers)
-    >>> channel = build("sw", 64, 2_000_000)
+    >>> channel, values = build("sw", 64, 2_000_000), to_buckets(Grid(0, 10, 64), numbers)
     >>> reports = perturb_numbers(channel, values, generator)
     >>> profile = Profile(fuse([Service("sw", channel, np.arange(20_000), reports, (0, 10))]))
-    >>> low, high = profile.share(np.arange(64) < 1)
+    >>> low, high = profile.range(0, 10 / 64)
     >>> low < 0.3 < high, high - low < 0.2
     (True, True)
-    >>> low, high = profile.quantile(0.5)
+    >>> low, high = profile.quantiles((0.5,)).quantile(0.5)
     >>> low < 1.9 < high, high - low < 1
     (True, True)
     """
@@ -211,29 +195,14 @@ class Profile(Record):
     fused: Fused | Reported
     apart: bool = False
 
-    def __post_init__(self) -> None:
-        if isinstance(self.fused, Fused) and ((self.fused.cells != ABSENT).sum(axis=1) != 1).any():
-            raise EstimateError("a profile needs people who gave to one service each; use the intervals of `density`")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what can be computed again."""
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))
-
-    @property
-    def edges(self) -> FloatArray:
-        """Ends of the buckets."""
-        return np.linspace(*self.fused.bounds, self.fused.size + 1)
-
     @cached_property
     def _misfit(self) -> Misfit:
         fused = self.fused
-        return Misfit.of(fused, apart=self.apart) if isinstance(fused, Fused) else fused.misfit(apart=self.apart)
-
-    def share(self, inside: Flags, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the ends of an interval for the share of people in these buckets."""
-        most = limit(confidence, SHARE_DEGREES)
-        low, high = (self._side(np.asarray(inside, bool), most, end) for end in (0.0, 1.0))
-        return low.reach(most), high.reach(most)
+        if not isinstance(fused, Fused):
+            return fused.misfit(apart=self.apart)
+        if ((fused.cells != ABSENT).sum(axis=1) != 1).any():
+            raise EstimateError("a profile needs people who gave to one service each; use the intervals of `density`")
+        return Misfit.of(fused, apart=self.apart)
 
     def range(self, low: float, high: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of an interval for the share of people between two numbers."""
@@ -242,7 +211,7 @@ class Profile(Record):
     def between(self, low: float, high: float, confidence: float = CONFIDENCE) -> ShareProfile:
         """Return what intervals for the share of people between two numbers are looked up in.
 
-        The lower end is that of the buckets that are wholly between them, the upper end that of all that are partly.
+        The lower end is that of the buckets that are wholly between them, the upper that of all that are partly.
         """
         first, last = self.fused.bounds
         # Numbers that should be an edge are one, however they were rounded.
@@ -277,12 +246,6 @@ class Profile(Record):
         floors = np.maximum.accumulate([tried[place] for place in places]).tolist()
         return ShareEnd(tuple(best + side * place for place in places), tuple(floors), end)
 
-    def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-        """Return the ends of an interval for the number below which this share of people lies; both are edges."""
-        if not 0 < share < 1:
-            raise EstimateError(f"share must be between 0 and 1, not {share}")
-        return self.quantiles((share,), confidence).quantile(share, confidence)
-
     def quantiles(self, shares: Sequence[float], confidence: float = CONFIDENCE) -> QuantileProfile:
         """Return what intervals of these quantiles are looked up in, exact at this confidence."""
         most = limit(confidence, QUANTILE_DEGREES)
@@ -295,8 +258,8 @@ class Profile(Record):
     def _floors(self, share: float, most: float, middle: int) -> FloatArray:
         """Return at least T of the quantile's lying beyond each edge, and enough of it to tell the ends apart.
 
-        An edge is below the quantile if "F(edge) ≥ share" is rejected, and above it if "F(edge) ≤ share" is. These
-        hypotheses are nested, so what is certain of an edge is certain of those farther out.
+        An edge is below the quantile if "F(edge) ≥ share" is rejected, and above it if "F(edge) ≤ share" is. What is
+        certain of an edge is certain of those farther out.
         """
         floors = np.zeros(self.fused.size + 1)
         floors[[0, -1]] = np.inf
@@ -309,9 +272,8 @@ class Profile(Record):
     def _search(self, share: float, most: float, floors: FloatArray, outer: int, inner: int) -> None:
         """Add what is found out until the outermost edge that is certain is next to one that is not.
 
-        Every trial bounds T at all edges. It stops when it is certain to be on one side of `most`. The last two, at
-        the end and beyond it, are exact, and so nearly are the bounds beside them: intervals of other confidences are
-        looked up in these.
+        Every trial bounds T at all edges, and stops when it is certain to be on one side of `most`. The last two, at
+        the end and beyond it, are exact: intervals of other confidences are looked up beside them.
         """
         step, middle = (1 if inner > outer else -1), inner
         while abs(inner - outer) > 1:
@@ -337,10 +299,7 @@ class Profile(Record):
 
 
 def _crossing(excess: Callable[[float], float], most: float, farthest: float) -> float | None:
-    """Return the distance, rounded outwards, at which √T − √most is 0; none if it is below 0 as far as can be.
-
-    √T is nearly linear in the distance, so few steps lead there.
-    """
+    """Return the distance, rounded outwards, at which √T, nearly linear, is √most; none if it is less everywhere."""
     near, far = 0.0, _FIRST_STEP
     while far < farthest and (over := excess(far)) < 0:
         near, far = far, far * min(4.0, 1.1 * math.sqrt(most) / (over + math.sqrt(most) + _FINEST))

@@ -1,4 +1,4 @@
-"""Climb a likelihood over one or several simplices: accelerated EM with a certified gap, plain EM, and a formula.
+"""Climb a likelihood over one or several simplices, of reports of one question (`fit_labels`) or joined (`fit_tuples`).
 
 Maximise Σ_c N_c log P_c over f ≥ 0, Σ f = 1. Where P_c = L_c·f the function is concave, so a stationary point is the
 maximum, and how far a point is from it can be certified: with g_j = (1/n) Σ_c N_c L_cj / (L_c·f),
@@ -21,6 +21,10 @@ With one group f_y = max(0, n_y/λ − b_y/a_y). With several, f_y is the root o
 from below never pass it. So k one-dimensional problems and one outer root replace an iteration over k values at once,
 which converges slowly where many values are rare and some are not perturbed at all.
 
+**Joined reports (`fit_tuples`).** Sources that hide levels and have people in common have one mix, of the levels τ of a
+person at all of them: careful people are careful everywhere, and with a mix per source shares would be wrong by several
+standard errors. People who show different levels at other services have mixes of their own.
+
 References
 ----------
 Dempster, Laird, Rubin (1977) for EM; Lindsay, "The Geometry of Mixture Likelihoods" (1983) for the gap; Kim,
@@ -29,16 +33,34 @@ Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions und
 EM with smoothing.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
+from pldp.errors import EstimateError
+from pldp.estimates.likelihood.mixture import (
+    LARGEST_HESSIAN,
+    MixPrior,
+    Mixture,
+    Part,
+    Product,
+    ShareLikelihood,
+    interior,
+)
+from pldp.estimates.likelihood.rows import LabelRows, Places, TupleRows
+from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.results.consistency import norm_sub
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
+from pldp.tallies import ABSENT, Fused
 
 GAP: Final = 1e-8
 """Default tolerance: log-likelihood per report that may remain to be gained."""
@@ -54,10 +76,14 @@ _EM_CHANGE: Final = 1e-3
 _MOST_INNER: Final = 100
 """Newton steps towards the share of one value at a multiplier λ."""
 
+AGREE: Final = 1e-6
+"""Log-likelihood per report within which two starts are taken to have found the same maximum."""
+LARGEST_JOINT: Final = 64
+"""Most combinations of the levels of several services that are mixed."""
+
 FitProgress = Callable[[int, float], None]
 """Called with the number of steps and the gap."""
 
-Product = Callable[[FloatArray], FloatArray]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -65,16 +91,9 @@ Flags = npt.NDArray[np.bool_]
 class Fit(Record):
     """A maximum-likelihood fit and how far it can be from the maximum.
 
-    Attributes
-    ----------
-    gap
-        Certified bound on the log-likelihood per report still to gain; where levels are hidden, the bound for the
-        shares given the levels and for the levels given the shares.
-    log_likelihood
-        Log-likelihood at the fit, up to a constant of the data.
-    slope
-        Slope of the log-likelihood along each share, less that along the positive shares: below 0 where a share is 0
-        and would be negative if it could.
+    `gap` is a certified bound on the log-likelihood per report still to gain; where levels are hidden, for the shares
+    given the levels and for the levels given the shares. `log_likelihood` is known up to a constant of the data.
+    `slope` is that along each share, less that along the positive ones: below 0 where a share would be negative.
     """
 
     shares: FloatArray
@@ -88,9 +107,8 @@ class Fit(Record):
 class Likelihood(Protocol):
     """What the solver needs: one or several unknown distributions, end to end in one point.
 
-    `objective` is minus the log-likelihood per report; `scores` are g, minus its gradient; `curvature` is the product
-    with its Hessian, or with a positive approximation of it; and `hessian` is that as a matrix where it is small and
-    may be ill-conditioned or indefinite.
+    `objective` is minus the log-likelihood per report, `scores` are g, minus its gradient, `curvature` is the product
+    with its Hessian or a positive approximation, and `hessian` is that as a matrix, where it is small.
     """
 
     blocks: Sequence[slice]  #: The place of each distribution.
@@ -115,24 +133,6 @@ def maximise(
         scores = model.scores(point)
     log_likelihood, slope = -value * model.reports, model.reports * (scores - 1)
     return Fit(point, max(remaining, 0.0), steps, remaining <= gap, log_likelihood, slope)
-
-
-def minus_log(weights: FloatArray, cells: FloatArray) -> float:
-    """Return −Σ w log(cell) over the cells that have weight; infinite where such a cell is impossible."""
-    seen = weights > 0
-    if (cells[seen] <= 0).any():
-        return float("inf")
-    return -float(weights[seen] @ np.log(cells[seen]))
-
-
-def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
-    """Return weight/cell, 0 where there is no weight."""
-    return np.divide(weights, cells, out=np.zeros_like(cells), where=weights > 0)
-
-
-def interior(shares: FloatArray) -> FloatArray:
-    """Mix in a tenth of equal shares, so that no value is impossible at the start."""
-    return np.asarray(0.9 * shares + 0.1 / len(shares))
 
 
 def _normalised(model: Likelihood, point: FloatArray) -> FloatArray:
@@ -160,10 +160,9 @@ def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float
 
 
 def _newton_target(model: Likelihood, point: FloatArray, scores: FloatArray) -> FloatArray:
-    """Minimise the quadratic model of −log-likelihood + Σ x around the point over x ≥ 0, approximately.
+    """Minimise ½xᵀHx − (H·point + g − 1)ᵀx, the model around the point, over x ≥ 0, approximately.
 
-    The model is ½xᵀHx − (H·point + g − 1)ᵀx. Entries that leave the positive range are fixed at 0 and the rest is
-    solved again.
+    Entries that leave the positive range are fixed at 0 and the rest is solved again.
     """
     hessian = model.hessian(point)
     if hessian is None:
@@ -223,32 +222,6 @@ def _conjugate_gradients(
     return solution
 
 
-def climb_by_em(
-    model: Likelihood, start: FloatArray, *, smoothing: bool, most_steps: int, progress: FitProgress | None = None
-) -> Fit:
-    """Run EM until the log-likelihood changes by less than a thousandth, with `smoothing` as in `em`."""
-    shares, steps, converged = start, 0, False
-    scores, remaining = model.scores(shares), np.inf
-    while steps < most_steps and not converged:
-        steps += 1
-        before, slopes = shares, scores
-        shares = shares * scores
-        if smoothing:
-            padded = np.concatenate([shares[:1], shares, shares[-1:]])
-            shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
-        shares /= shares.sum()
-        scores = model.scores(shares)
-        remaining = float(scores.max()) - 1
-        if progress is not None:
-            progress(steps, remaining)
-        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
-        move = model.reports * (shares - before)
-        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
-            converged = model.reports * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
-    value = -model.reports * model.objective(shares)
-    return Fit(shares, remaining, steps, converged, value, slope=model.reports * (scores - 1))
-
-
 def separable_maximum(counts: FloatArray, offset: FloatArray) -> FloatArray:
     """Return the shares of greatest likelihood from n_gy and b_gy/a_gy, groups × values; every group has reports.
 
@@ -285,3 +258,180 @@ def _separate_shares(counts: FloatArray, offset: FloatArray, multiplier: float) 
         if step.max() <= 1e-15:
             break
     return np.asarray(shares)
+
+
+def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> Fit:
+    """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
+
+    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS), which climbs no
+    likelihood.
+    """
+    shares, steps, converged = model.uniform, 0, False
+    scores, value, remaining = model.scores(shares), model.objective(shares), np.inf
+    while steps < most_steps and not converged:
+        steps += 1
+        shares = shares * scores
+        if smoothing:
+            padded = np.concatenate([shares[:1], shares, shares[-1:]])
+            shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
+        shares /= shares.sum()
+        before, scores, value = value, model.scores(shares), model.objective(shares)
+        remaining = float(scores.max()) - 1
+        converged = model.people * abs(value - before) < _EM_CHANGE
+    return Fit(shares, remaining, steps, converged, -model.people * value, slope=model.people * (scores - 1))
+
+
+def label_mixture(reports: LabelReports) -> Mixture:
+    """Return the likelihood of shares and of the mix of levels that labels leave open: a part per level or label."""
+    if not all(counts.has_cells for counts in reports.counts if counts.reports):
+        raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
+    bounds, parts = reports.mix.bounds, []
+    mixes = [] if reports.mix.visible else [MixPrior(bounds.corners, *bounds.pseudo_reports)]
+    for shown, counts in enumerate(reports.counts):
+        levels = np.arange(len(reports.forms)) if mixes else np.array([shown])
+        if counts.reports:
+            forms = [reports.forms[level] for level in levels]
+            rows = LabelRows(forms, counts.cell_rows, reports.mix.matrix[shown, levels])
+            parts.append(Part(rows, np.asarray(counts.cell_counts, np.float64), tuple(range(len(mixes)))))
+    return Mixture(parts, mixes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelFit(Record):
+    """The most likely shares, the point of the model that they are a part of, and whether several starts led there."""
+
+    model: Mixture
+    fit: Fit
+    point: FloatArray
+    starts_agree: bool
+
+    @property
+    def shares(self) -> FloatArray:
+        """The fitted shares."""
+        return self.fit.shares
+
+    @property
+    def levels(self) -> FloatArray | None:
+        """The fitted mix of levels, where reports do not show it."""
+        return next(iter(self.model.mixes(self.point)), None)
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of the shares from the information, k × k."""
+        return self.model.covariance(self.point)
+
+
+def fit_labels(
+    reports: LabelReports,
+    shares: FloatArray,
+    *,
+    gap: float = GAP,
+    starts: int = 2,
+    progress: FitProgress | None = None,
+) -> LabelFit:
+    """Fit the shares, and the mix of levels where it is not shown, from likely shares.
+
+    With a mix the likelihood is not concave, so it is climbed from equal shares and levels as well, to see whether
+    there is another maximum; the best is returned.
+    """
+    model = label_mixture(reports)
+    even = [np.full(block.stop - block.start, 1 / (block.stop - block.start)) for block in model.blocks]
+    mixes = [interior(reports.mix.shares) if reports.mix.bounds.nothing else own for own in even[1:]]
+    begin = [[_likely_start(model, reports, shares), *mixes], even][: starts if mixes else 1]
+    fits = [maximise(model, np.concatenate(start), gap, progress=progress) for start in begin]
+    best = max(fits, key=lambda fit: fit.log_likelihood)
+    agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in fits)
+    fit = replace(best, shares=best.shares[model.first].copy(), slope=best.slope[model.first])
+    return LabelFit(model, fit, best.shares, agree)
+
+
+def _likely_start(model: Mixture, reports: LabelReports, shares: FloatArray) -> FloatArray:
+    """Return the maximum where it has a formula, else likely shares, every value possible."""
+    used = [level for level, people in enumerate(reports.reports) if people]
+    forms = [reports.forms[level] for level in used]
+    if model.priors or not all(form.separable for form in forms):
+        return interior(norm_sub(shares))
+    offsets = np.array([form.low / form.step * np.ones(reports.size) for form in forms])
+    return separable_maximum(np.array([reports.counts[level].cell_counts for level in used], float), offsets)
+
+
+def _joint_places(fused: Fused) -> list[list[int]]:
+    """Return the sources that hide levels, those together that people have in common."""
+    given = fused.cells != ABSENT
+    joint: list[set[int]] = []
+    for place, source in enumerate(fused.sources):
+        if len(source.channels) > 1:
+            near = set(np.flatnonzero(given[given[:, place]].any(axis=0)).tolist())
+            meet = [each for each in joint if each & near]
+            joint = [*(each for each in joint if not each & near), {place}.union(*meet)]
+    return [sorted(each) for each in joint]
+
+
+def _shown_classes(fused: Fused) -> Places:
+    """Return the class of each tuple: the levels that people show at services which show them."""
+    shown = [place for place, source in enumerate(fused.sources) if source.service and len(source.channels) == 1]
+    return np.unique(fused.cells[:, shown] != ABSENT, axis=0, return_inverse=True)[1].ravel()
+
+
+def joint_levels(fused: Fused) -> int:
+    """Return the most combinations of classes and hidden levels that have to be mixed together."""
+    counts = [len(source.channels) for source in fused.sources]
+    most = max((math.prod(counts[place] for place in places) for places in _joint_places(fused)), default=0)
+    return most * (int(_shown_classes(fused).max(initial=0)) + 1)
+
+
+class TupleMixture(Mixture):
+    """The likelihood of joined reports of labels: a part for every class of people and the joint sources they gave to.
+
+    `gave` has, for every mix, the sources with hidden levels and how many people of its part gave to each.
+    """
+
+    def __init__(self, fused: Fused) -> None:
+        self.fused, given, joint = fused, fused.cells != ABSENT, _joint_places(fused)
+        # A tuple's part: the joint sources that it has a report of (never of several), and its class.
+        keys = np.full((2, len(fused.counts)), -1)
+        for number, places in enumerate(joint):
+            keys[0, given[:, places].any(axis=1)] = number
+        keys[1] = np.where(keys[0] < 0, -1, _shown_classes(fused))
+        parts: list[Part] = []
+        self.gave: list[dict[int, float]] = []
+        for key in np.unique(keys, axis=1).T:
+            inside = (keys == key[:, None]).all(axis=0)
+            counts, used = fused.counts[inside].astype(float), np.flatnonzero(given[inside].any(axis=0))
+            rows = TupleRows([fused.sources[place] for place in used], fused.cells[np.ix_(inside, used)])
+            parts.append(Part(rows, counts, () if key[0] < 0 else (len(self.gave),)))
+            if key[0] >= 0:
+                people = counts @ given[inside]
+                self.gave.append({place: float(people[place]) for place in joint[key[0]] if people[place]})
+        super().__init__(parts, [MixPrior.free(part.rows.levels) for part in parts if part.mixes])
+        if self.gave and self.blocks[-1].stop > LARGEST_HESSIAN:
+            raise EstimateError(
+                f"a likelihood with hidden levels takes at most {LARGEST_HESSIAN:,} values; method unbiased takes more"
+            )
+
+    def start(self, shares: FloatArray, mixes: Mapping[int, FloatArray]) -> FloatArray:
+        """Return where to start: these shares, and levels at several sources as if independent."""
+        joint = [reduce(np.multiply.outer, [mixes[place] for place in places]).ravel() for places in self.gave]
+        return np.concatenate([interior(each) for each in (shares, *joint)])
+
+    def mixes_of(self, point: FloatArray) -> dict[int, FloatArray]:
+        """Return the mix of levels of the people who gave to each source that hides them."""
+        total: dict[int, FloatArray] = {}
+        for mix, gave in zip(self.mixes(point), self.gave, strict=True):
+            table = mix.reshape([len(self.fused.sources[place].channels) for place in gave])
+            for axis, (place, people) in enumerate(gave.items()):
+                own = people * table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+                total[place] = total.get(place, 0.0) + own
+        return {place: own / own.sum() for place, own in total.items()}
+
+
+def fit_tuples(
+    fused: Fused, shares: FloatArray, mixes: Mapping[int, FloatArray], progress: Callable[[int], None] | None = None
+) -> tuple[Fit, TupleMixture]:
+    """Fit shares, and the mix of levels of every source that hides them, to all tuples, from likely ones.
+
+    In the fit all of them stand end to end in `shares`.
+    """
+    model = TupleMixture(fused)
+    start = model.start(shares, mixes)
+    return maximise(model, start, progress=None if progress is None else lambda steps, _: progress(steps)), model

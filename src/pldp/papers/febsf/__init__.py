@@ -19,8 +19,8 @@ Client: each user picks a level τ, perturbs the value with the channel of τ an
 | `ppda` | nothing; extra zero bits instead |
 | `rcf`, of APLDP (`apldp_channel`) too | everything |
 
-`pldp.estimates.joint_likelihood` is what the paper's EM should have been: the full likelihood of label and report, over
-shares and levels; `pldp.estimates.maximum_likelihood` is the reference that exposes everything.
+`pldp.papers.groups.joint_likelihood` is what the paper's EM should have been: the full likelihood of label and report,
+over shares and levels; `pldp.papers.groups.maximum_likelihood` is the reference that exposes everything.
 """
 
 import warnings
@@ -30,9 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import Group, HiddenReports, group, moments, norm_sub, pooled_shares, precision_weights
+from pldp.estimates import norm_sub
 from pldp.mechanisms import PureChannel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
+from pldp.papers.groups import Group, HiddenReports, group, moments, pooled_shares, precision_weights
 from pldp.tallies import BitCounts
 
 
@@ -45,7 +46,7 @@ def emoa(hidden: HiddenReports) -> FloatArray:
     """EMOA as printed (equations 12, 14, 15 and Algorithm 1), normalised after each step; kept for the record.
 
     Equation (15) is not an EM update and equation (5) is not the likelihood of a unary report: the shares move to the
-    uniform distribution. Use `pldp.estimates.joint_likelihood`.
+    uniform distribution. Use `pldp.papers.groups.joint_likelihood`.
     """
     warnings.warn("EMOA as printed converges to equal shares; use joint_likelihood instead", UserWarning, stacklevel=2)
     *_, last = emoa_steps(hidden)

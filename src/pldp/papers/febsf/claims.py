@@ -278,7 +278,7 @@ def _our_own() -> Iterator[Claim]:
         ("AUEM after projection", ("auem_projected",)),
     ):
         yield Claim(
-            "Figure 7, pldp.estimates.joint_likelihood",
+            "Figure 7, pldp.papers.groups.joint_likelihood",
             f"The joint likelihood of label and report has smaller errors than {words}.",
             _BOTH,
             "Smaller mean squared error in all datasets and both distributions.",
@@ -288,7 +288,7 @@ def _our_own() -> Iterator[Claim]:
             ours=True,
         )
     yield Claim(
-        "Theorem 5.3, pldp.estimates.moments",
+        "Theorem 5.3, pldp.papers.groups.moments",
         "The delta method with the covariance of labels and reports gives the variance of AUEM.",
         f"Uniform budgets, ε_p = 1.0. {FULL}",
         "The mean over values is within 5 % of the variance seen over many runs.",

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from pldp.estimates import HiddenReports, group, joint_likelihood, maximum_likelihood
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse
 from pldp.mechanisms.arrays import FloatArray
 from pldp.papers import febsf
 from pldp.papers.febsf import theory
 from pldp.papers.febsf.counts import Counted, hidden_methods, shown_methods
 from pldp.papers.febsf.setting import BUDGETS, DATASETS, SIZES, Setting
+from pldp.papers.groups import HiddenReports, group, information_given_levels, joint_likelihood, maximum_likelihood
 from pldp.papers.running import Progress, in_parallel, mean_and_error, track
 from pldp.papers.shrinkage import shrink_fit
 from pldp.simulate import perturb
@@ -149,7 +149,7 @@ def _hidden_methods(hidden: HiddenReports, *, everything: bool) -> Iterator[tupl
     yield "joint", fitted.fit.shares
     if not everything:
         return
-    yield "joint_shrunk", shrink_fit(fitted.fit, fitted.information)
+    yield "joint_shrunk", shrink_fit(fitted.fit, information_given_levels(fitted))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the warning is for users; here its result is the point
         yield "emoa", febsf.emoa(hidden)

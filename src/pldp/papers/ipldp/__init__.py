@@ -32,9 +32,10 @@ import numpy as np
 
 from pldp.epsilon import Micro
 from pldp.errors import EstimateError
-from pldp.estimates import Group, maximum_likelihood, norm_sub
+from pldp.estimates import norm_sub
 from pldp.mechanisms import IDUE_MODELS, MICRO, ItemResponse, ItemUnaryEncoding, RandomizedResponse, SupportChannel
 from pldp.mechanisms.arrays import FloatArray
+from pldp.papers.groups import Group, maximum_likelihood
 
 Budgets = Sequence[Micro]  #: Micro-ε of each item; `math.inf` for a non-sensitive one.
 

@@ -74,7 +74,7 @@ ELEMENTS: Final = (
     Element(
         "Equation (12)",
         "the unbiased estimate",
-        "pldp.estimates.group",
+        "pldp.papers.groups.group",
         f"{_TESTS}::test_theorem_3_gives_the_losses_that_simulation_sees",
     ),
     Element(

@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pldp.estimates import group
 from pldp.mechanisms import ItemResponse, ItemUnaryEncoding, SupportChannel
 from pldp.mechanisms.arrays import FloatArray
 from pldp.papers import ipldp
 from pldp.papers.datasets import load_counts
+from pldp.papers.groups import group
 from pldp.papers.running import Progress, in_parallel, mean_and_error, track
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, Counts

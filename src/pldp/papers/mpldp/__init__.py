@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import Group, pooled_shares, size_weights
 from pldp.mechanisms.arrays import FloatArray
+from pldp.papers.groups import Group, pooled_shares, size_weights
 from pldp.papers.mpldp.perturbation import hat_matrix, move_targets
 
 

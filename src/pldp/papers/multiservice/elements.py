@@ -104,7 +104,7 @@ ELEMENTS: Final = (
     Element(
         "Equations (10) to (14)",
         "the likelihood of all reports",
-        "pldp.estimates.FusedLikelihood",
+        "pldp.estimates.fused_likelihood",
         "estimates/test_density_and_means.py::test_likelihood_equals_the_dense_one_with_any_subset_of_services",
     ),
     Element(
