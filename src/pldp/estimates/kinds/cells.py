@@ -30,7 +30,8 @@ from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import Pair, TableCounts, Tally
 
-Step = Callable[[FloatArray], FloatArray]
+Counts = Mapping[Levels, TableCounts]
+"""The counts of marks of several questions, by what reports show of levels."""
 
 
 def inner(table: FloatArray) -> FloatArray:
@@ -52,13 +53,7 @@ class Cells:
     places: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls,
-        sides: Sequence[Side],
-        chances: LabelChances,
-        counts: Mapping[Levels, TableCounts],
-        bounds: MixBounds | None,
-    ) -> Cells:
+    def of(cls, sides: Sequence[Side], chances: LabelChances, counts: Counts, bounds: MixBounds | None) -> Cells:
         """Take the reports that came, and what is known of the mix of levels."""
         marked = {shown: own.marked.astype(np.float64) for shown, own in counts.items() if own.reports}
         return cls(tuple(sides), chances, marked, bounds, tuple(range(len(sides))))
@@ -67,12 +62,6 @@ class Cells:
     def shape(self) -> tuple[int, ...]:
         """Number of values of every question."""
         return tuple(side.size for side in self.sides)
-
-    @property
-    def several(self) -> bool:
-        """Whether these can be reports of people of several combinations of levels."""
-        came = [shown in self.marked for shown in self.chances.combinations]
-        return int((self.chances.matrix[came] > 0).any(axis=0).sum()) > 1
 
     def only(self, kept: Sequence[int]) -> Cells:
         """Return the same reports without what they say of other questions."""
@@ -90,10 +79,7 @@ class Cells:
 
     @cached_property
     def _patterns(self) -> Patterns:
-        chosen = [side.patterns.chosen(self.levels(axis)) for axis, side in enumerate(self.sides)]
-        if any(patterns.weights.shape[2] > 1 for patterns in chosen):
-            chosen = [_of_each(patterns, size) for patterns, size in zip(chosen, self.shape, strict=True)]
-        found = cross_patterns(chosen)
+        found = cross_patterns([side.patterns.chosen(self.levels(axis)) for axis, side in enumerate(self.sides)])
         if not self.chances.visible:
             return found
         return replace(found, weights=np.stack([found.whole - found.weights[:, -1], found.weights[:, -1]], axis=1))
@@ -208,7 +194,7 @@ def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
     return tests
 
 
-def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
+def table_counts(tally: Tally, names: Pair) -> Counts:
     """Return the counts of questions by the levels (or labels) of each, in whatever order they were tallied together.
 
     There are none if they were not.
@@ -223,17 +209,7 @@ def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
     return found
 
 
-def _of_each(patterns: Patterns, size: int) -> Patterns:
-    """Return the patterns of every value, where those of all are alike."""
-    law, weights, whole = np.asarray(patterns.law), patterns.weights, patterns.whole
-    return Patterns(
-        np.broadcast_to(law, (len(law), size, *law.shape[2:])),
-        np.broadcast_to(weights, (*weights.shape[:2], size, weights.shape[3])),
-        np.broadcast_to(whole, (len(whole), size, whole.shape[2])),
-    )
-
-
-def _crossed(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
+def _crossed(table: FloatArray, steps: Sequence[Callable[[FloatArray], FloatArray]]) -> FloatArray:
     """Turn every axis in turn into two, values and what belongs to each, and return values × all that belongs."""
     for step in steps:
         found, rest = step(table.reshape(len(table), -1)), table.shape[1:]
