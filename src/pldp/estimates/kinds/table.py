@@ -32,7 +32,7 @@ from pldp.estimates.kinds.sides import Margin, Side
 from pldp.estimates.likelihood.profile import ShareProfile
 from pldp.estimates.linear.evidence import label_chances
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
-from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
+from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.results import notes
@@ -223,8 +223,8 @@ def cross(
 ) -> Table:
     """Return the table of two or three questions in this order; see `two_way`."""
     check_pooling(pool, target)
-    check_mix(tally.survey, mix)
-    if mix is not None and pool == "size":
+    known = mix_of(tally, names[0], mix)
+    if pool == "size" and not known.bounds.nothing:
         raise EstimateError("mix applies to tables that are pooled by precision; by size their mix is not assumed")
     counts = table_counts(tally, names)
     if not counts:
@@ -241,8 +241,8 @@ def cross(
     if not any(own.reports for own in counts.values()):
         listed = f"{'both' if len(names) == 2 else 'all of'} {' and '.join(map(repr, names))}"
         raise EstimateError(f"no report answers {listed}, so there is nothing to estimate")
-    known, chances = mix_of(tally, names[0], mix), label_chances(tally.survey, names)
-    return _table(tally, Cells.of(sides, chances, counts, known.bounds), known, options)
+    cells = Cells.of(sides, label_chances(tally.survey, names), counts, known.bounds)
+    return _table(tally, cells, known, options)
 
 
 def check_ranges(tally: Tally, ranges: Edges | None) -> None:
