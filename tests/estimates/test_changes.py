@@ -14,8 +14,8 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, rate_is, runs
 from pldp import Result, Survey, Tally, change, estimate
 from pldp.estimates import NumberResult, frequencies
-from pldp.estimates.overlap import shared_weight
 from pldp.estimates.results.facts import PersonWeights
+from pldp.estimates.rounds import shared_weight
 from pldp.mechanisms import build_stages
 from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import loads

@@ -61,6 +61,14 @@ def test_every_kind_is_a_weighted_sum_with_independent_errors() -> None:
     assert np.allclose(pldp.combine(parts, {"town": 30, "country": 70})["spent"].estimates, found["spent"].estimates)
 
 
+def test_a_combined_number_says_something_where_its_groups_do() -> None:
+    """What a number can be is what it can be in a group, and no share."""
+    parts, found = groups(), pldp.combine(groups(), KNOWN)["spent"]
+    assert found.possible == parts["town"]["spent"].possible == (0, 300)
+    assert "too_few" not in found.to_mapping()["rows"][0]
+    assert "too few" not in str(found)
+
+
 def test_tables_of_groups_are_combined() -> None:
     counted = []
     for seed in (1, 2):

@@ -17,7 +17,7 @@ from pldp.estimates import Margin, Shares, correct_shares
 from pldp.estimates.kinds.cells import Cells
 from pldp.estimates.kinds.sides import LabelSide
 from pldp.estimates.linear.evidence import LabelChances
-from pldp.estimates.margins import FAR_FROM_ZERO, _Correction, _decoder, _Table
+from pldp.estimates.margins import FAR_FROM_ZERO, _decoder, _Table
 from pldp.mechanisms import Bits, Channel, build
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, simulate_reports
@@ -143,7 +143,7 @@ def test_errors_are_exact_by_enumeration(first: str, second: str) -> None:
     shown = LabelChances(((0, 0),), np.eye(1), visible=True)
     cells = Cells.of(sides, shown, {(0, 0): one_report}, None)
     made = replace(_Table.of(cells, [False, False], "precision"), shares=table)
-    found = made.covariance(_Correction(made, factors, ratios).influence)
+    found = made.corrected_covariance(factors, ratios)
     assert np.allclose(found, exact, atol=1e-6 * abs(exact).max())
 
 

@@ -12,10 +12,10 @@ from helpers.claims import FALSE_ALARM, mean_is, runs
 from helpers.enumerated import chances, numbers_of
 from helpers.samples import counts_of, label_reports, law
 from pldp.estimates import expected_reports
-from pldp.estimates.linear.covariance import label_covariance
-from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.homogeneity import least_difference, unseen_bias
+from pldp.estimates.linear.labels import LabelReports, label_covariance
 from pldp.estimates.linear.pooling import Linear, decode
-from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.mechanisms import RandomizedResponse, family, hideable, micro_epsilon, names
 from pldp.mechanisms.arrays import LabelArrays, label_arrays
 
@@ -159,15 +159,39 @@ def test_intervals_of_few_reports_cover(mechanism: str, levels: str) -> None:
     times = runs(60, 3000)
     for seed in range(times):
         fitted = decode(drawn(mechanism, levels, np.outer(MIX, shares), people, seed, ("4", "8")).evidence)
-        half = 1.96 * np.sqrt(fitted.variance())
-        low, high = fitted.estimates - half, fitted.estimates + half
         rare = SmallCounts.of(fitted)
-        if rare is not None:
-            marked += bool(rare.marks(4)[3])
-            rare.widen(fitted.estimates, low, high, 1.96)
+        marked += bool(rare is not None and rare.marks(4)[3])
+        low, high = interval_around(fitted.estimates, np.sqrt(fitted.variance()), 1.96, rare=rare)
         covered += bool(low[3] <= shares[3] <= high[3])
         centre, third = (low[3] + high[3]) / 2, (high[3] - low[3]) / 6
         narrow += bool(abs(centre - shares[3]) <= third)
     assert stats.binom.cdf(covered, times, 0.95) > FALSE_ALARM
     assert stats.binom.cdf(narrow, times, 0.95) <= FALSE_ALARM
     assert levels == "hidden" or marked > times / 2
+
+
+@pytest.mark.parametrize("levels", ["shown", "hidden"])
+def test_a_bound_on_differences_lies_between_no_assumption_and_that_of_precision(levels: str) -> None:
+    evidence = drawn("krr", levels, np.outer(MIX, SHARES), 4000, 1).evidence
+    none, some, far = (decode(evidence, "size", bound=bound) for bound in (0.0, 0.05, 10.0))
+    by_size, errors = decode(evidence, "size").estimates, np.sqrt(far.variance())
+    assert far.estimates == pytest.approx(by_size, abs=errors.min() / 1000)  # the length of intervals is flat there
+    assert (none.variance() <= some.variance() * (1 + 1e-9)).all()
+    assert (some.variance() <= far.variance() * (1 + 1e-9)).all()
+    assert none.bias == pytest.approx(0, abs=1e-12)
+    assert (some.bias > 0).all()
+    assert (some.bias < 0.05).all()
+
+
+@pytest.mark.parametrize("levels", ["shown", "hidden"])
+def test_the_least_difference_of_levels_is_sure_and_the_bias_that_stays_unseen_is_what_errors_allow(
+    levels: str,
+) -> None:
+    apart = np.outer(MIX, SHARES) + 0.15 * np.outer([1, -1], [1, -1, 0, 0])
+    largest = float(np.abs(np.subtract(*(apart / MIX[:, None]))).max())
+    alike, unlike = (drawn("krr", levels, joint, 20_000, 1).evidence for joint in (np.outer(MIX, SHARES), apart))
+    assert least_difference(alike) == 0
+    assert 0.2 < least_difference(unlike) < largest
+    free, precise = decode(alike, "size"), decode(alike)
+    assert unseen_bias(precise, free) < 5 * np.sqrt(free.variance().max())
+    assert unseen_bias(precise, precise) == 0

@@ -12,7 +12,6 @@ from helpers.claims import FALSE_ALARM, Z, runs
 from pldp import Survey, Tally, estimate
 from pldp.estimates import density, mean
 from pldp.estimates.likelihood.tuples import em
-from pldp.estimates.linear.homogeneity import power
 from pldp.estimates.numbers.evidence import ENOUGH, distribution_test
 from pldp.estimates.numbers.moments import MOMENTS, moment_weights
 from pldp.estimates.numbers.sources import centres
@@ -24,6 +23,11 @@ from pldp.tallies import ABSENT, Fused, OutputCounts, Service, Source, fuse
 
 SIZE = 64
 SHARES = np.diff(stats.beta(2, 5).cdf(np.linspace(0, 1, SIZE + 1)))
+
+
+def power(noncentrality: float, degrees: int) -> float:
+    """The probability that a χ² test of the false-alarm rate .01 rejects."""
+    return float(stats.ncx2.sf(stats.chi2.isf(0.01, degrees), degrees, noncentrality))
 
 
 def levels(

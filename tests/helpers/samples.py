@@ -9,7 +9,7 @@ import numpy as np
 
 from pldp.estimates import Group, group
 from pldp.estimates.linear.labels import LabelReports
-from pldp.estimates.linear.mix import MixBounds
+from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.mechanisms import Channel, Integers, build, micro_epsilon, names
 from pldp.mechanisms.arrays import PersonalArrays, arrays, label_arrays
 from pldp.simulate import perturb
@@ -100,7 +100,8 @@ def label_reports(
 ) -> LabelReports:
     """Take reports of one question by level, or by label, given how likely each level shows each label."""
     matrix, known = np.eye(len(channels)) if chance is None else chance, bounds or MixBounds.free(len(channels))
-    return LabelReports(tuple(map(label_arrays, channels)), tuple(counts), matrix, chance is None, known)
+    mix = LevelMix(matrix, np.array([each.reports for each in counts]), known)
+    return LabelReports(tuple(map(label_arrays, channels)), tuple(counts), mix)
 
 
 def zipf(size: int, power: float = 1.0) -> np.ndarray:

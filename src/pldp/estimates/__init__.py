@@ -1,10 +1,9 @@
 """From tallies to results with errors: one verb, `estimate`, and the verbs of each kind below it."""
 
 from pldp.estimates.combining import Combined, combine
-from pldp.estimates.forgery import forgery_of
 from pldp.estimates.fused.verb import estimate_fused, fused_applies
 from pldp.estimates.kinds.association import Association
-from pldp.estimates.kinds.choice import frequencies
+from pldp.estimates.kinds.choice import GroupShares, Shares, frequencies
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.item_rules import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.kinds.item_supports import (
@@ -16,7 +15,6 @@ from pldp.estimates.kinds.item_supports import (
     supports,
 )
 from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult, share_between
-from pldp.estimates.kinds.shares import GroupShares, Shares
 from pldp.estimates.kinds.sides import Margin
 from pldp.estimates.kinds.table import Table, cross, three_way, two_way
 from pldp.estimates.likelihood.density import Density, density
@@ -31,13 +29,14 @@ from pldp.estimates.numbers.evidence import expected_mean_variance
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
 from pldp.estimates.numbers.sources import centres
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub, with_margins
-from pldp.estimates.results.facts import Forgery, ForgeryTest, GroupReports, Homogeneity, LevelShare, Note
+from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
 from pldp.estimates.results.intervals import Interval, Row
 from pldp.estimates.results.options import Options
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import Change, ChangeTest, change
 from pldp.estimates.trends import Trend, trend
 from pldp.estimates.verb import applies, estimate
+from pldp.forgery import Forgery, ForgeryTest, forgery_of
 
 __all__ = [
     "PLAIN_RATES", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined", "Density",

@@ -18,21 +18,26 @@ Reference: Holt, Smith, "Post Stratification" (1979).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, overload
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
 from pldp.errors import CallError, EstimateError
-from pldp.estimates.margins import known_shares
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import Facts, Note
 from pldp.estimates.results.intervals import Label
+from pldp.estimates.results.options import known_shares
 from pldp.estimates.results.result import Result, Results
-from pldp.estimates.rounds import by_question, check_alike
 from pldp.mechanisms.arrays import FloatArray
+from pldp.records import describe
+
+Some = TypeVar("Some", bound=Result)
+
+SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")  # what results must have in common
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -62,14 +67,18 @@ class Combined(Result):
         """The sums over groups."""
         return np.asarray(self.shares @ np.array([_numbers(each, each.estimates) for each in self.parts]))
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Those of one group."""
+        return self.parts[0].possible
+
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows; beside shares that sum to 1 the nearest ones that could be true."""
         rows = super().records(confidence)
         if "consistent" not in self.parts[0].records(confidence)[0]:
             return rows
-        return [
-            {**row, "consistent": share} for row, share in zip(rows, norm_sub(self.estimates).tolist(), strict=True)
-        ]
+        shares = norm_sub(self.estimates).tolist()
+        return [{**row, "consistent": share} for row, share in zip(rows, shares, strict=True)]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
@@ -118,60 +127,135 @@ def combine(
     names = tuple(groups) if isinstance(groups, Mapping) else ()
     if len(names) < 2:
         raise CallError("pldp.combine(groups, known) needs the results of two or more groups by name")
-    shares = known_shares(known, names, "known", "group")
-    whole = [each for each in groups.values() if isinstance(each, Results)]
-    if len(whole) == len(names):
-        again = partial(combine, known=known, same_people=same_people)
-        return by_question(whole, lambda own: again(dict(zip(names, own, strict=True))), "groups")
-    results = [each for each in groups.values() if isinstance(each, Result)]
-    if len(results) < len(names):
-        raise CallError("pldp.combine(groups, known) needs a Result, or Results, of pldp.estimate for every group")
-    check_alike(results, "groups")
-    if results[0].target != "population":
+    shares, scaled = known_shares(known, names, "known", "the groups", "group")
+
+    def combine_groups(results: Sequence[Result]) -> Combined:
+        return _combine(results, names, shares, scaled, same_people=same_people)
+
+    needs = "pldp.combine(groups, known) needs a Result, or Results, of pldp.estimate for every group"
+    return by_question([*groups.values()], combine_groups, needs, "groups")
+
+
+def _combine(
+    results: Sequence[Result], names: tuple[str, ...], shares: FloatArray, scaled: Sequence[Note], *, same_people: bool
+) -> Combined:
+    first = results[0]
+    if first.target != "population":
         raise EstimateError('combined groups are about the population: estimate them with target="population"')
-    return _combine(results, names, shares, same_people=same_people)
-
-
-def _combine(results: Sequence[Result], names: tuple[str, ...], known: FloatArray, *, same_people: bool) -> Combined:
-    first, total = results[0], float(known.sum())
-    shares = known / total
     if not first.has_normal_error.any():
         raise EstimateError(f"{first.question!r} has no number that can be added up over groups")
     errors = np.array([_numbers(each, each.standard_error) for each in results])
-    beside = [each if each.assumption_free is None else each.assumption_free for each in results]
-    assumes = any(each.assumption_free is not None for each in results)
-    whole = 1.0 if total < 10 else 100.0
+    beside = None
+    if any(each.assumption_free is not None for each in results):
+        free = [each.assumption_free or each for each in results]
+        beside = _combine(free, names, shares, scaled, same_people=same_people)
     about = {
-        notes.known_scaled("the groups", total / whole): abs(total / whole - 1) > 1e-9,
+        **dict.fromkeys(scaled, True),
         notes.QUANTILES_LEFT_OUT: not first.has_normal_error.all(),
         notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in results),
     }
-    assumptions = dict.fromkeys(text for each in results for text in each.assumptions if text != notes.SAMPLE)
+    facts = joint_facts(results, names, first, about)
+    assumptions = [text for text in facts.assumptions if text != notes.SAMPLE]
     distinct = () if same_people else (notes.DISTINCT_GROUPS,)
-    reports = sum(each.reports for each in results)
-    forged = [each.manipulation * share * reports / each.reports for each, share in zip(results, shares, strict=True)]
-    return Combined(
+    forged = [
+        each.manipulation * share * facts.reports / each.reports for each, share in zip(results, shares, strict=True)
+    ]
+    facts = replace(
+        facts,
+        method=f"{first.method}, groups weighted by their known shares",
+        manipulation=max(forged) if all(map(math.isfinite, forged)) else math.nan,
+        assumptions=(notes.SAMPLE_OF_GROUPS, *assumptions, *distinct, notes.KNOWN_EXACTLY),
+    )
+    return Combined.of(
+        facts,
         parts=tuple(results),
         names=names,
         shares=shares,
         standard_error=shares @ errors if same_people else np.sqrt(shares**2 @ errors**2),
-        question=first.question,
-        text=first.text,
-        unit=first.unit,
-        reports=reports,
-        method=f"{first.method}, groups weighted by their known shares",
-        target=first.target,
-        confidence=first.confidence,
-        manipulation=max(forged) if all(map(math.isfinite, forged)) else math.nan,
-        assumption_free=_combine(beside, names, known, same_people=same_people) if assumes else None,
-        assumptions=(notes.SAMPLE_OF_GROUPS, *assumptions, *distinct, notes.KNOWN_EXACTLY),
-        notes=(
-            *notes.warnings_of(names, [each.notes for each in results]),
-            *(note for note, holds in about.items() if holds),
-        ),
+        assumption_free=beside,
     )
 
 
 def _numbers(result: Result, numbers: FloatArray) -> FloatArray:
     """Return the numbers that can be added up."""
     return np.ravel(numbers)[result.has_normal_error]
+
+
+def joint_facts(results: Sequence[Result], names: Sequence[str], like: Result, about: Mapping[Note, bool]) -> Facts:
+    """Return what results of one question state together; each warning says where it comes from."""
+    warnings = [
+        replace(note, text=f"in {name}: {note.text}")
+        for name, each in zip(names, results, strict=True)
+        for note in each.notes
+        if note.severity == "warning"
+    ]
+    return Facts(
+        question=like.question,
+        text=like.text,
+        unit=like.unit,
+        reports=sum(each.reports for each in results),
+        method=like.method,
+        target=like.target,
+        confidence=like.confidence,
+        manipulation=max(each.manipulation for each in results),
+        assumptions=tuple(dict.fromkeys(text for each in results for text in each.assumptions)),
+        notes=(*warnings, *(note for note, holds in about.items() if holds)),
+    )
+
+
+def _check_alike(results: Sequence[Result], what: str) -> None:
+    """Refuse rounds, or groups, that are not of one question, asked and estimated in one way."""
+    first = results[0]
+    for each in results:
+        if each.compares:
+            raise EstimateError("a change has no rounds to subtract: subtract results that pldp.estimate made")
+        for name in SHARED:
+            one, other = getattr(first, name), getattr(each, name)
+            if one != other:
+                part = "labels or bounds" if name == "scale" else name
+                shown = f"{describe(one)} and {describe(other)}"
+                raise EstimateError(f"{what} of {first.question!r} must have the same {part}, not {shown}")
+
+
+def by_question(
+    given: Sequence[Result | Results], compare: Callable[[list[Result]], Some], needs: str, what: str = "rounds"
+) -> Some | Results:
+    """Compare results of one question, or of whole rounds, where what cannot be compared is named with the reason."""
+
+    def compare_alike(results: list[Result]) -> Some:
+        _check_alike(results, what)
+        return compare(results)
+
+    whole = [each for each in given if isinstance(each, Results)]
+    if len(whole) == len(given):
+        return _compare_all(whole, compare_alike, what)
+    results = [each for each in given if isinstance(each, Result)]
+    if len(results) < len(given):
+        raise CallError(needs)
+    return compare_alike(results)
+
+
+def _compare_all(rounds: Sequence[Results], compare: Callable[[list[Result]], Result], what: str) -> Results:
+    content = [{**each.results, **{table.question: table for table in each.tables}} for each in rounds]
+    found: dict[str, Result] = {}
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(name for each in (*content, *(each.missing for each in rounds)) for name in each):
+        try:
+            found[name] = compare([own[name] for own in content])
+        except KeyError:
+            reasons = [each.missing.get(name) for each, own in zip(rounds, content, strict=True) if name not in own]
+            missing[name] = reasons[0] or f"one of the {what} has no {name!r}"
+        except EstimateError as error:
+            missing[name] = str(error)
+    if not found:
+        raise EstimateError(next(iter(missing.values()), "there is no question to compare"))
+    tables = {table.question for each in rounds for table in each.tables}
+    rejections: Counter[str] = sum((Counter(each.rejections) for each in rounds), Counter())
+    return replace(
+        rounds[-1],
+        reports=sum(each.reports for each in rounds),
+        rejections=rejections,
+        results={name: each for name, each in found.items() if name not in tables},
+        tables=tuple(each for name, each in found.items() if name in tables),
+        missing=missing,
+    )

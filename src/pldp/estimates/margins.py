@@ -23,46 +23,39 @@ Reference: Holt, Smith, "Post Stratification" (1979).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NoReturn, cast
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds import sides
 from pldp.estimates.kinds.cells import Cells, table_counts
-from pldp.estimates.kinds.choice import frequencies
-from pldp.estimates.kinds.shares import Shares, standard_errors
-from pldp.estimates.kinds.sides import LabelSide
-from pldp.estimates.linear.evidence import label_chances
+from pldp.estimates.kinds.choice import Shares, side, standard_errors
+from pldp.estimates.kinds.sides import LabelSide, Side
+from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
-from pldp.estimates.results.options import Known, Pool, Target, check_pooling, one_of
-from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
+from pldp.estimates.results.options import Known, Options, Pool, Target, check_pooling, known_shares, one_of
+from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
-from pldp.tallies import Pair, TableCounts, Tally
-from pldp.words import unknown
+from pldp.tallies import Tally
 
 FAR_FROM_ZERO: Final = 6.0
 """Standard errors that a group's share must be away from 0, to be divided by."""
 
-ROUNDING: Final = 0.01
-"""How far the sum of known shares may be from 1: published ones are rounded."""
-
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """A question whose shares in the population are known; `scaled` is their sum before they were made to sum to 1."""
+    """A question whose shares in the population are known; `notes` say whether they were scaled to sum to 1."""
 
     question: str
     labels: tuple[str, ...]
     shares: FloatArray
-    scaled: float
+    notes: tuple[Note, ...]
 
     @classmethod
     def of(cls, survey: Survey, known: Known) -> Margin:
@@ -75,40 +68,8 @@ class Margin:
         asked = cast("Choice", survey.question(name))  # or another kind whose answer is one label
         if asked.domain != "labels":
             raise EstimateError(f"known: question {name!r} must be a choice of one label, not of kind {asked.kind}")
-        shares = known_shares(given, asked.values, f"known: question {name!r}", "label")
-        total = float(shares.sum())
-        return cls(name, asked.values, shares / total, total)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Say that the shares were scaled, where they were."""
-        whole = 1.0 if self.scaled < 10 else 100.0
-        return (
-            ()
-            if abs(self.scaled / whole - 1) < 1e-9
-            else (notes.known_scaled(repr(self.question), self.scaled / whole),)
-        )
-
-
-def known_shares(given: Mapping[str, float], names: Sequence[str], what: str, noun: str) -> FloatArray:
-    """Return one share per name, not scaled; refuse what cannot be known shares of these groups."""
-    if not isinstance(given, Mapping):
-        raise EstimateError(f'{what}: known shares must be given by {noun}, as {{"{names[0]}": 0.2, …}}')
-    for name in given:
-        if name not in names:
-            raise EstimateError(f"{what}: {unknown(noun, name, names, 'it')}")
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise EstimateError(f"{what}: every {noun} needs its known share; {missing[0]!r} has none")
-    for name in names:
-        share = given[name]
-        number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
-        if not number or share <= 0:
-            raise EstimateError(f"{what}: the known share of {name!r} must be a number above 0, not {share!r}")
-    shares = np.array([given[name] for name in names], np.float64)
-    if min(abs(shares.sum() / whole - 1) for whole in (1, 100)) > ROUNDING:
-        raise EstimateError(f"{what}: known shares must sum to 1, or to 100 as percentages, not to {shares.sum():g}")
-    return shares
+        shares, scaled = known_shares(given, asked.values, f"known: question {name!r}", repr(name), "label")
+        return cls(name, asked.values, shares, scaled)
 
 
 def check_known(survey: Survey, known: Known) -> None:
@@ -122,17 +83,13 @@ def uncorrected_notes(tally: Tally, known: Known) -> dict[str, Note]:
     A question can be corrected if it was tallied as a pair with the known one.
     """
     name = Margin.of(tally.survey, known).question
-    paired = {other for pair in _pairs_of_labels(tally) if name in pair for other in pair if other != name}
+    domains = {each.name: each.domain for each in tally.survey.questions}
+    pairs = (pair for pair in tally.paired if len(pair) == 2 and name in pair)
+    paired = {other for pair in pairs for other in pair if domains[other] == "labels"} - {name}
     if not paired:
         raise EstimateError(f"known: no question was tallied as a pair with {name!r}; tally the reports with pairs")
     others = (each.name for each in tally.survey.questions if each.name not in paired)
     return {other: notes.not_corrected(other, name) for other in others}
-
-
-def _pairs_of_labels(tally: Tally) -> list[Pair]:
-    """Return the tallied pairs of choices of one label."""
-    domains = {each.name: each.domain for each in tally.survey.questions}
-    return [pair for pair in tally.paired if len(pair) == 2 and all(domains[name] == "labels" for name in pair)]
 
 
 def correct_shares(
@@ -168,36 +125,41 @@ def correct_shares(
     """
     margin = Margin.of(tally.survey, known)
     _refuse_options(tally.survey, question, margin, method, pool, target)
-    shown = label_chances(tally.survey, [question]).visible
-    own, other = (frequencies(tally, name, pool=pool if shown else "precision") for name in (question, margin.question))
-    cells = _cells(tally, question, margin.question, [_side(tally, each) for each in (own, other)])
-    table = _Table.of(cells, [bool(tally.survey.question(each.question).stages) for each in (own, other)], pool)
-    merged = _merge(table, margin)
-    correction = _Correction.of(table, margin, merged)
+    asked = [cast("Choice", tally.survey.question(name)) for name in (question, margin.question)]
+    chances = label_chances(tally.survey, (question, margin.question))
+    # Shares of one question by size are too rough with hidden levels, and only say which weights are good.
+    alone = Options(pool=pool if chances.visible else "precision")
+    cells = _cells(tally, chances, [side(tally, each, alone) for each in asked])
+    table = _Table.of(cells, [bool(each.stages) for each in asked], pool)
+    member = _merge(table, margin)
+    found = table.margin @ member
+    factors, ratios = member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T
     together = pool == "precision" and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
-    covariance = table.covariance(correction.influence)
-    alone = correct_shares(tally, question, known, pool="size") if together else None
+    covariance = table.corrected_covariance(factors, ratios)
+    own, other = (each.margin for each in cells.sides)
+    merged = sorted(np.flatnonzero(group).tolist() for group in member.T if group.sum() > 1)
+    named = [[margin.labels[place] for place in places] for places in merged]
     return Shares(
         question=question,
-        text=own.text,
+        text=asked[0].text,
         values=own.values,
-        shares=correction.shares,
+        shares=table.shares @ factors,
         standard_error=standard_errors(covariance),
-        reports=table.reports,
+        covariance_matrix=covariance,
+        reports=int(table.linear.reports),
+        manipulation=table.manipulation(factors),
         method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.question!r}",
         target=target,
         homogeneity=own.homogeneity,
-        assumption_free=alone,
+        assumption_free=correct_shares(tally, question, known, pool="size") if together else None,
         assumptions=(notes.like_those_who_did_not(margin.question), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
         notes=(
             *dict.fromkeys((*own.notes, *other.notes)),
             *margin.notes,
-            *_merged_notes(margin, merged),
+            *((notes.margin_merged(margin.question, named),) if named else ()),
             notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
         ),
-        manipulation=table.manipulation(correction.factors),
-        covariance_matrix=covariance,
     )
 
 
@@ -214,41 +176,32 @@ def _refuse_options(survey: Survey, question: str, margin: Margin, method: str |
     one_of("method, where shares are corrected to known ones,", method or "unbiased", ("unbiased",))
 
 
-def _side(tally: Tally, own: Shares) -> LabelSide:
-    """Return the labels of a question with their shares."""
-    forms = [label_arrays(channel) for channel in tally.survey.question(own.question).channels]
-    return LabelSide(
-        margin=sides.Margin(own.question, own.values, own.shares, own.consistent(), own.reports), forms=forms
-    )
-
-
-def _cells(tally: Tally, question: str, margin: str, sides: Sequence[LabelSide]) -> Cells:
-    """Return the reports of both questions, the one to be corrected first."""
-    if (question, margin) in tally.paired:
-        counts = table_counts(tally, (question, margin))
-    elif (margin, question) in tally.paired:
-        turned = table_counts(tally, (margin, question))
-        counts = {levels[::-1]: TableCounts(own.marked.T) for levels, own in turned.items()}
-    else:
+def _cells(tally: Tally, chances: LabelChances, sides: Sequence[Side]) -> Cells:
+    """Return the reports of both questions, the one to be corrected first, whatever the order of the pair."""
+    question, margin = (each.margin.question for each in sides)
+    counts = table_counts(tally, (question, margin))
+    if not counts:
         raise EstimateError(
             f"known: questions {question!r} and {margin!r} were not tallied as a pair; tally the reports with "
             f"pairs=[({question!r}, {margin!r})]"
         )
     if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers both {question!r} and {margin!r}, so there is nothing to correct")
-    return Cells.of(sides, label_chances(tally.survey, (question, margin)), counts, None)
+    return Cells.of(sides, chances, counts, None)
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
     """The two-way table of those who answered, values × groups, and what makes it of marks.
 
-    `counted` are b of `pldp.estimates.linear.pooling`: levels × states of the value × states of the group. `first` and
-    `second` are what marks count for every state of a value (or group): levels × values × states × marks and the whole.
+    `undo` is Λ⁻¹, and `counted` are b of `pldp.estimates.linear.pooling`: levels × states of the value × states of the
+    group. `first` and `second` are what marks count for every state of a value (or group): levels × values × states ×
+    marks and the whole.
     """
 
     cells: Cells
     linear: Linear
+    undo: FloatArray
     counted: FloatArray
     first: FloatArray
     second: FloatArray
@@ -258,32 +211,22 @@ class _Table:
     def of(cls, cells: Cells, tracked: Sequence[bool], pool: Pool) -> _Table:
         """Decode with the weights of the engine; shares of each question sum to 1 where they can."""
         linear, _ = cells.decode(pool)
-        evidence = linear.evidence
-        sides = [cast("LabelSide", side) for side in cells.sides]
-        states = [side.patterns.states for side in sides]
-        counted = np.zeros((len(evidence.levels), states[0] * states[1]))
-        counted[:, -linear.weights.shape[2] :] = linear.weights[0]
-        marks = []
-        for axis, side in enumerate(sides):
-            of_level = [_decoder(form, side.margin.possible, plain=tracked[axis]) for form in side.forms]
-            whole = np.eye(side.size + 1)[-1]
-            decoded = [np.stack([whole - own, own], axis=1) for own in of_level]
+        evidence, marks = linear.evidence, []
+        for axis, own in enumerate(cells.sides):
+            whole = np.eye(own.size + 1)[-1]
+            forms = cast("LabelSide", own).forms
+            of_level = [_decoder(form, own.margin.possible, plain=tracked[axis]) for form in forms]
+            decoded = [np.stack([whole - each, each], axis=1) for each in of_level]
             marks.append(np.array([decoded[cells.levels(axis)[level]] for level in evidence.levels]))
-        found = cls(cells, linear, counted.reshape(-1, *states), marks[0], marks[1], np.zeros(cells.shape))
-        return replace(found, shares=np.einsum("txy,taxp,tpq,tmyq->am", found.counted, *found._unmixed))
-
-    @property
-    def _unmixed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What marks count, and between it the shares of marks of every level."""
-        evidence, combinations = self.linear.evidence, self.cells.chances.combinations
-        nothing = np.zeros((self.first.shape[3], self.second.shape[3]))
-        marked = np.array([self.cells.marked.get(shown, nothing) for shown in combinations]) / evidence.reports
-        return self.first, np.tensordot(evidence.undo[evidence.levels], marked, 1), self.second
-
-    @property
-    def reports(self) -> int:
-        """Number of reports that answer both."""
-        return int(self.linear.reports)
+        first, second = marks
+        counted = np.zeros((len(evidence.levels), first.shape[2] * second.shape[2]))
+        counted[:, -linear.weights.shape[2] :] = linear.weights[0]
+        counted = counted.reshape(len(counted), first.shape[2], -1)
+        none = np.zeros((first.shape[3], second.shape[3]))
+        marked = np.array([cells.marked.get(shown, none) for shown in cells.chances.combinations]) / evidence.reports
+        undo = evidence.undo[evidence.levels]
+        shares = np.einsum("txy,taxp,tpq,tmyq->am", counted, first, np.tensordot(undo, marked, 1), second)
+        return cls(cells, linear, undo, counted, first, second, shares)
 
     @property
     def margin(self) -> FloatArray:
@@ -292,31 +235,40 @@ class _Table:
 
     @cached_property
     def margin_covariance(self) -> FloatArray:
-        """The covariance of π̂(m)."""
         size, groups = self.shares.shape
-        return self.covariance(self.influence(np.ones((groups, size)), np.eye(groups)))
+        return self._covariance(self._influence(np.ones((groups, size)), np.eye(groups)))
 
-    def influence(self, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    def corrected_covariance(self, factors: FloatArray, ratios: FloatArray) -> FloatArray:
+        """Return the covariance of the corrected shares, to first order: that of ψ for these c_m and r_am."""
+        size = len(ratios)
+        own = self._influence(np.eye(size), np.tile(factors, (size, 1)))
+        return self._covariance(own - self._influence(np.ones((size, size)), factors * ratios))
+
+    def _influence(self, rows: FloatArray, columns: FloatArray) -> FloatArray:
         """Return what marks add to the error of Σ_am u_a v_m π̂(a, m), for rows u and v: shown × rows × marks × marks.
 
         With U = Λ⁻¹ a report that shows s adds Σ_τ U_τs Σ_xy b_τxy (Z_x W_y − f_xy), its marks counting Z and W.
         """
-        evidence = self.linear.evidence
         one, two = np.einsum("ra,taxp->trxp", rows, self.first), np.einsum("rm,tmyq->tryq", columns, self.second)
         by_level = np.einsum("txy,trxp,tryq->trpq", self.counted, one, two)
         values, groups = (side.states(np.vstack([np.eye(side.size), np.ones(side.size)])) for side in self.cells.sides)
         likely = np.einsum("ra,axi,ij,myj,rm->rxy", rows, values, self.shares, groups, columns)
         by_level[:, :, -1, -1] -= np.einsum("txy,rxy->tr", self.counted, likely)
-        return np.asarray(np.einsum("ts,trpq->srpq", evidence.undo[evidence.levels], by_level))
+        return np.asarray(np.einsum("ts,trpq->srpq", self.undo, by_level))
 
-    def covariance(self, influence: FloatArray) -> FloatArray:
+    def _covariance(self, influence: FloatArray) -> FloatArray:
         """Return the covariance of means over the reports of what marks add (shown × numbers × marks × marks).
 
-        Given the true values x and y, and levels, marks of both questions are independent of each other.
+        Given the true values x and y, and levels, marks of both questions are independent of each other. By precision
+        people of all levels have the same table.
         """
         evidence, combinations = self.linear.evidence, self.cells.chances.combinations
+        if self.linear.pool == "precision":
+            tables = np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()))
+        else:
+            tables = norm_sub(evidence.joint[:, :, -1].T.ravel())
         total, means = 0.0, 0.0
-        for level, joint in zip(evidence.levels, self._joint, strict=True):
+        for level, joint in zip(evidence.levels, tables.reshape(-1, *self.shares.shape), strict=True):
             one, two = (
                 cast("LabelSide", side).marks(place)
                 for side, place in zip(self.cells.sides, combinations[level], strict=True)
@@ -330,15 +282,6 @@ class _Table:
                     means = means + chance * np.einsum("rpq,p,q->r", own, products[-1], others[-1])
         return np.asarray(total - np.outer(means, means)) / evidence.reports
 
-    @cached_property
-    def _joint(self) -> FloatArray:
-        """How many people have each level, value and group: the same table at all levels if pooled by precision."""
-        evidence = self.linear.evidence
-        if self.linear.pool == "precision":
-            return np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()).reshape(self.shares.shape))
-        own = evidence.joint[:, :, -1].T
-        return norm_sub(own.ravel()).reshape(len(own), *self.shares.shape)
-
     def manipulation(self, factors: FloatArray) -> float:
         """Return how many people one forged report counts as at most: both answers are forged, in a rare group."""
         values, groups = (np.arange(size) for size in self.shares.shape)
@@ -346,8 +289,7 @@ class _Table:
             (each[:, own, :, own] + each[:, own, :, -1]).swapaxes(0, 1)
             for each, own in ((self.first, values), (self.second, groups))
         )
-        evidence = self.linear.evidence
-        people = np.einsum("ts,txy,tax,tmy->sam", evidence.undo[evidence.levels], self.counted, one, two)
+        people = np.einsum("ts,txy,tax,tmy->sam", self.undo, self.counted, one, two)
         return float(np.abs(people * factors).max())
 
 
@@ -366,73 +308,32 @@ def _decoder(form: LabelArrays, shares: FloatArray, *, plain: bool) -> FloatArra
     return np.asarray(weights + np.outer(parts / parts.sum(), whole - weights.sum(axis=0)))
 
 
-def _merge(table: _Table, margin: Margin) -> list[list[int]]:
-    """Return groups of labels whose shares can be divided by.
+def _merge(table: _Table, margin: Margin) -> FloatArray:
+    """Return groups of labels whose shares can be divided by, labels × groups.
 
     The least certain group joins the one whose people answered about as readily, π̂(m)/known(m), until all are certain:
     groups that answer alike need no correction among themselves.
     """
-    merged = [[place] for place in range(len(margin.labels))]
-
-    def certainty(places: list[int]) -> float:
-        variance = float(table.margin_covariance[np.ix_(places, places)].sum())
-        return float(table.margin[places].sum()) / math.sqrt(max(variance, 1e-300))
-
-    def readiness(places: list[int]) -> float:
-        return float(table.margin[places].sum() / margin.shares[places].sum())
-
+    member = np.eye(len(margin.labels))
     while True:
-        merged.sort(key=certainty)
-        least, *others = merged
-        if certainty(least) >= FAR_FROM_ZERO:
-            return sorted(merged)
-        if len(others) == 1:
+        shares, variance = table.margin @ member, np.diag(member.T @ table.margin_covariance @ member)
+        certainty = shares / np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
+        least = int(certainty.argmin())
+        if certainty[least] >= FAR_FROM_ZERO:
+            return member
+        if len(shares) == 2:
             _refuse_margin(margin, table)
-        like = min(others, key=lambda places: abs(readiness(places) - readiness(least)))
-        others.remove(like)
-        merged = [*others, sorted(least + like)]
+        ready = shares / (margin.shares @ member)
+        apart = np.where(np.arange(len(shares)) == least, np.inf, np.abs(ready - ready[least]))
+        member[:, apart.argmin()] += member[:, least]
+        member = np.delete(member, least, axis=1)
 
 
 def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
-    error = float(standard_errors(table.margin_covariance).max())
+    reports, error = int(table.linear.reports), float(standard_errors(table.margin_covariance).max())
     raise EstimateError(
-        f"{table.reports:,} {'report says' if table.reports == 1 else 'reports say'} too little about "
-        f"{margin.question!r} to correct by it: standard errors of its "
-        f"shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of them above 0 in at least two groups; "
-        "collect more reports, allow a larger epsilon or leave the shares as they are"
+        f"{reports:,} {'report says' if reports == 1 else 'reports say'} too little about {margin.question!r} to "
+        f"correct by it: standard errors of its shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of "
+        "them above 0 in at least two groups; collect more reports, allow a larger epsilon or leave the shares as they "
+        "are"
     )
-
-
-def _merged_notes(margin: Margin, merged: Sequence[Sequence[int]]) -> tuple[Note, ...]:
-    some = [[margin.labels[place] for place in places] for places in merged if len(places) > 1]
-    return (notes.margin_merged(margin.question, some),) if some else ()
-
-
-@dataclass(frozen=True, eq=False)
-class _Correction:
-    """The factor c_m of every label and the ratios r_am, alike for labels that were merged."""
-
-    table: _Table
-    factors: FloatArray
-    ratios: FloatArray
-
-    @classmethod
-    def of(cls, table: _Table, margin: Margin, merged: Sequence[Sequence[int]]) -> _Correction:
-        """Divide what is known by what was found, group by group."""
-        member = np.zeros((len(margin.labels), len(merged)))
-        for group, places in enumerate(merged):
-            member[list(places), group] = 1
-        found = table.margin @ member
-        return cls(table, member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T)
-
-    @property
-    def shares(self) -> FloatArray:
-        """Σ_m known(m)·π̂(a, m)/π̂(m)."""
-        return np.asarray(self.table.shares @ self.factors)
-
-    @property
-    def influence(self) -> FloatArray:
-        """ψ: what marks add to the error of the shares, to first order; see `_Table.influence`."""
-        size = len(self.ratios)
-        own = self.table.influence(np.eye(size), np.tile(self.factors, (size, 1)))
-        return own - self.table.influence(np.ones((size, size)), self.factors * self.ratios)

@@ -1,21 +1,49 @@
-"""Two rounds, or two groups, of one question: differences of any kind, and the test whether anything changed."""
+"""Two rounds, or two groups, of one question: differences of any kind, and the test whether anything changed.
+
+What people who answer in two rounds do to the error of a difference:
+
+A linear result is F = Σ_i a_i z_i over people i, with E[z_i | x_i] = x_i: x_i is 1 if the person has the value (or the
+number itself), z_i − x_i is the noise of the device. Only people of both rounds make F₁ and F₂ depend on each other:
+
+    Var(F₂ − F₁) = V₁ + V₂ − 2 Σ_both a_i b_i (Cov(x₁, x₂) + N),    N = E[Cov(z₁, z₂ | x₁, x₂)]
+
+N ≥ 0, so noise never hurts. *Fresh* noise is independent given the values: N = 0. *Tracked* noise starts from a
+permanent draw B of the value, and given B the reports are independent. While the value stays, both have the same mean
+g(B), so N = Var(g(B)) ≥ 0; another value has a draw of its own, and N = 0. Where one hash function is kept, that two
+values fall into a label's bucket are independent events or one event, as it is linear: N ≥ 0 again.
+
+The values can hurt: Cov(x₁, x₂) < 0 where people move. It is bounded by the margins alone,
+
+    f₁ + f₂ − 1 or 0, whichever is larger, ≤ E[x₁x₂] ≤ f₁ or f₂, whichever is smaller      (shares: Fréchet)
+    |Cov(x₁, x₂)| ≤ √((m₁ − low)(high − m₁)(m₂ − low)(high − m₂))                          (means: Bhatia–Davis)
+
+and Σ_both a_i b_i is largest if those with the most weight in one round have the most weight in the other. Where all
+people have the same weight it is min(n₁, n₂)/(n₁n₂); pooling by precision gives some people more.
+
+About the *respondents*, the error of F is Σ (a_i − 1/n) x_i + Σ a_i (z_i − x_i): with equal weights only noise is left,
+and overlap can only help. The weights |a_i − 1/n| of unequal ones take the place of a_i, and as the signs of the
+products are unknown, covariances of both signs count. The change is then that of the mean of those who answered,
+no matter who they were.
+
+What is no weighted mean over people, such as a fit, has Cov(F₁, F₂) ≥ −√(V₁V₂), which always holds.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, ClassVar, Final, Protocol, overload
+from typing import Any, ClassVar, Final, overload
 
 import numpy as np
 
-from pldp.errors import CallError, EstimateError
-from pldp.estimates.overlap import shared_people, worst_overlap
+from pldp.errors import EstimateError
+from pldp.estimates.combining import by_question, joint_facts
 from pldp.estimates.results import notes
+from pldp.estimates.results.facts import Facts, PersonWeights
 from pldp.estimates.results.intervals import (
     Interval,
     Label,
@@ -25,29 +53,9 @@ from pldp.estimates.results.intervals import (
     make_rows,
     normal_reach,
 )
-from pldp.estimates.results.plots import plot_shares
 from pldp.estimates.results.result import Result, Results
 from pldp.mechanisms.arrays import FloatArray
-from pldp.records import describe
-
-
-class Compares(Protocol):
-    """What a change offers to the test."""
-
-    @property
-    def estimates(self) -> FloatArray:
-        """The differences."""
-
-    @property
-    def statistic(self) -> float:
-        """The largest difference in standard errors."""
-
-    @property
-    def growing(self) -> bool:
-        """Whether results are read while reports come in."""
-
-    def least_error_rate(self) -> float:
-        """Return the least 1 − confidence at which an interval excludes 0."""
+from pldp.survey import ONCE, Survey
 
 
 @dataclass(frozen=True)
@@ -66,20 +74,17 @@ class ChangeTest:
     rejected: bool
 
     @classmethod
-    def of(cls, changes: Sequence[Compares], confidence: float) -> ChangeTest:
+    def of(cls, changes: Sequence[Change], confidence: float) -> ChangeTest:
         """Test all of these changes together."""
         known = [each.statistic for each in changes if not np.isnan(each.statistic)]
         statistic = max(known, default=np.nan)
         comparisons = sum(each.estimates.size for each in changes)
         smallest = 2 * NormalDist().cdf(-statistic)
-        if known and any(each.growing for each in changes):
+        if known and any(each.later.live is not None for each in changes):
             smallest = min(each.least_error_rate() for each in changes)
         p_value, level = min(comparisons * smallest, 1.0), round(1 - confidence, 12)
         return cls(statistic, comparisons, p_value, level, p_value < level)
 
-
-SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")
-"""What rounds must have in common."""
 
 _LEAST_RATE: Final = 1e-12
 _FARTHEST, _HALVINGS = 7.0, 30  # standard errors up to which the statistic of a quantile is looked for, and the steps
@@ -88,6 +93,8 @@ _FARTHEST, _HALVINGS = 7.0, 30  # standard errors up to which the statistic of a
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Compared(Result):
     """Rounds of one question beside each other; `rounds` are their results, oldest first."""
+
+    compares: ClassVar[bool] = True
 
     rounds: tuple[Result, ...]
 
@@ -157,11 +164,6 @@ class Change(Compared):
         return Interval(
             np.where(normal, ends.low, later.low - earlier.high), np.where(normal, ends.high, later.high - earlier.low)
         )
-
-    @property
-    def growing(self) -> bool:
-        """Whether the later round is read while its reports come in; the earlier one is closed."""
-        return self.later.live is not None
 
     def _reach(self, confidence: float) -> float | FloatArray:
         """Return how many standard errors intervals reach.
@@ -243,10 +245,6 @@ class Change(Compared):
         content = {"names": list(self.names), "sure": sure, "unnoticed": reach}
         return {**super()._extras(confidence), **content}
 
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the differences with their intervals (needs the extra `plots`); `truth` adds a mark per label."""
-        return plot_shares(self, confidence, truth=truth, axes=axes, changes=True)
-
 
 @overload
 def change(later: Result, earlier: Result, *, overlap: int | None = None, groups: Sequence[str] = ()) -> Change: ...
@@ -285,20 +283,20 @@ def change(
     (True, True)
     """
     named = _group_names(groups)
-    if isinstance(later, Results) and isinstance(earlier, Results):
-        what = "groups" if named else "rounds"
-        return by_question(
-            [earlier, later], lambda pair: change(pair[1], pair[0], overlap=overlap, groups=groups), what
-        )
-    if not (isinstance(later, Result) and isinstance(earlier, Result)):
-        raise CallError("pldp.change(later, earlier) needs two Result, or two Results, of pldp.estimate")
     if named and overlap is None:
         overlap = 0
-    called = reversed(named) if named else ("the earlier round", "the later round")
-    fields = compare_rounds([earlier, later], tuple(called), overlap, groups=bool(named))
+    needs = "pldp.change(later, earlier) needs two Result, or two Results, of pldp.estimate"
+    what = "groups" if named else "rounds"
+    return by_question([earlier, later], lambda pair: difference(pair[1], pair[0], overlap, named), needs, what)
+
+
+def difference(later: Result, earlier: Result, overlap: int | None, groups: tuple[str, ...] = ()) -> Change:
+    """Return what changed between two rounds of one question, or the difference of two groups."""
+    names = tuple(reversed(groups)) or ("the earlier round", "the later round")
+    facts = compare_rounds([earlier, later], names, overlap, groups=bool(groups))
     variance = np.ravel(later.standard_error) ** 2 + np.ravel(earlier.standard_error) ** 2
     variance += worst_overlap(later, earlier, shared_people(later, earlier, overlap))
-    return Change(standard_error=np.sqrt(variance), names=named, **fields)
+    return Change.of(facts, rounds=(earlier, later), names=groups, standard_error=np.sqrt(variance))
 
 
 def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
@@ -310,9 +308,8 @@ def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
 
 def compare_rounds(
     rounds: Sequence[Result], names: Sequence[str], overlap: int | None, *, groups: bool = False
-) -> dict[str, Any]:
-    """Refuse rounds that are not alike; return what a comparison takes over from them: reports, assumptions, notes."""
-    check_alike(rounds, "groups" if groups else "rounds")
+) -> Facts:
+    """Return what a comparison of rounds states: reports, assumptions and notes."""
     if overlap is not None and (isinstance(overlap, bool) or not isinstance(overlap, int) or overlap < 0):
         raise EstimateError(f"overlap must be a number of people, at least 0, not {overlap!r}")
     latest = rounds[-1]
@@ -326,61 +323,56 @@ def compare_rounds(
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),
         notes.SMOOTH_ERRORS: any(each.assumes_smoothness for each in rounds),
     }
-    own = notes.warnings_of(names, [each.notes for each in rounds])
-    assumptions = dict.fromkeys(text for each in rounds for text in each.assumptions)
-    return {
-        "rounds": tuple(rounds),
-        "unit": latest.unit,
-        "question": latest.question,
-        "text": latest.text,
-        "reports": sum(each.reports for each in rounds),
-        "method": latest.method,
-        "target": latest.target,
-        "confidence": latest.confidence,
-        "manipulation": max(each.manipulation for each in rounds),
-        "assumptions": (*assumptions, notes.NOISE_OF_ROUNDS if shared else distinct),
-        "notes": (*own, *(note for note, holds in about.items() if holds)),
-    }
+    facts = joint_facts(rounds, names, latest, about)
+    return replace(facts, assumptions=(*facts.assumptions, notes.NOISE_OF_ROUNDS if shared else distinct))
 
 
-def check_alike(rounds: Sequence[Result], what: str = "rounds") -> None:
-    """Refuse rounds, or groups, that are not of one question, asked and estimated in one way."""
-    first = rounds[0]
-    for each in rounds:
-        if isinstance(each, Compared):
-            raise EstimateError("a change has no rounds to subtract: subtract results that pldp.estimate made")
-        for name in SHARED:
-            one, other = getattr(first, name), getattr(each, name)
-            if one != other:
-                part = "labels or bounds" if name == "scale" else name
-                shown = f"{describe(one)} and {describe(other)}"
-                raise EstimateError(f"{what} of {first.question!r} must have the same {part}, not {shown}")
+def distinct_people(survey: Survey) -> str:
+    """Return the survey's hash where its rounds hold different people; empty where people may answer in several."""
+    return survey.hash if survey.repeat == ONCE else ""
 
 
-def by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Result], what: str = "rounds") -> Results:
-    """Compare question by question and table by table; what cannot be compared is named with the reason."""
-    content = [{**each.results, **{table.question: table for table in each.tables}} for each in rounds]
-    latest = rounds[-1]
-    found: dict[str, Result] = {}
-    missing: dict[str, str] = {}
-    for name in dict.fromkeys(name for each in (*content, *(each.missing for each in rounds)) for name in each):
-        try:
-            found[name] = compare([own[name] for own in content])
-        except KeyError:
-            reasons = [each.missing.get(name) for each, own in zip(rounds, content, strict=True) if name not in own]
-            missing[name] = reasons[0] or f"one of the {what} has no {name!r}"
-        except EstimateError as error:
-            missing[name] = str(error)
-    if not found:
-        raise EstimateError(next(iter(missing.values()), "there is no question to compare"))
-    tables = {table.question for each in rounds for table in each.tables}
-    rejections: Counter[str] = sum((Counter(each.rejections) for each in rounds), Counter())
-    return Results(
-        latest.survey,
-        latest.title,
-        sum(each.reports for each in rounds),
-        rejections,
-        {name: each for name, each in found.items() if name not in tables},
-        tuple(each for name, each in found.items() if name in tables),
-        missing,
-    )
+def shared_people(one: Result, other: Result, known: int | None) -> int:
+    """Return how many people are in both rounds at most: what is known, or what the rule of the survey allows."""
+    most = min(one.reports, other.reports)
+    if known is not None:
+        return min(known, most)
+    return 0 if one.distinct and one.distinct == other.distinct else most
+
+
+def worst_overlap(later: Result, earlier: Result, people: int) -> FloatArray:
+    """Return the most that so many people of both rounds can add to the variance of each difference."""
+    if not people:
+        return np.zeros(later.estimates.size)
+    # Whatever the estimates are, their covariance is at most the product of their errors.
+    limit = np.ravel(later.standard_error * earlier.standard_error)
+    one, two = later.person_weights(), earlier.person_weights()
+    if one is None or two is None:
+        return 2 * limit
+    low, high = (np.ravel(ends) for ends in later.covariance_of_values(earlier))
+    against = -low
+    if later.target == "respondents":
+        one, two = (each._replace(weights=abs(each.weights - 1 / each.people.sum())) for each in (one, two))
+        against = np.maximum(-low, high)
+    bound = np.minimum(limit, shared_weight(one, two, people) * against)
+    return 2 * np.where(later.has_normal_error, bound, limit)
+
+
+def shared_weight(first: PersonWeights, second: PersonWeights, people: int) -> FloatArray:
+    """Return the largest Σ a_i b_i over so many people of both rounds, for each number: the heaviest ones are the same.
+
+    >>> ten, four = (PersonWeights(np.array([n]), np.array([[1 / n]])) for n in (10, 4))
+    >>> shared_weight(ten, four, 4), shared_weight(ten, four, 1)  # 1/10 and 1/40
+    (array([0.1]), array([0.025]))
+    """
+    found = []
+    for place in range(max(first.weights.shape[1], second.weights.shape[1])):
+        steps = []
+        for each in (first, second):
+            weights = each.weights[:, min(place, each.weights.shape[1] - 1)]
+            order = np.argsort(-weights)
+            steps.append((np.cumsum(each.people[order]), weights[order]))
+        cuts = np.unique(np.minimum(np.concatenate([ends for ends, _ in steps]), people))
+        products = np.prod([weights[np.searchsorted(ends, cuts)] for ends, weights in steps], axis=0)
+        found.append(np.diff(cuts, prepend=0) @ products)
+    return np.array(found)

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from pldp.errors import CallError, EstimateError
+from pldp.errors import EstimateError
+from pldp.estimates.combining import by_question
 from pldp.estimates.results.intervals import Interval, Label, make_rows, mark_too_few
-from pldp.estimates.results.plots import plot_trend
 from pldp.estimates.results.result import Result, Results
-from pldp.estimates.rounds import Change, ChangeTest, Compared, by_question, change, compare_rounds
+from pldp.estimates.rounds import Change, ChangeTest, Compared, compare_rounds, difference
 from pldp.mechanisms.arrays import FloatArray
 
 
@@ -93,10 +93,6 @@ class Trend(Compared):
             )
         ]
 
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw a line per label over the rounds (needs the extra `plots`); `truth` has rounds × labels."""
-        return plot_trend(self, confidence, truth=truth, axes=axes)
-
 
 @overload
 def trend(rounds: Sequence[Result], *, names: Sequence[str] = (), overlap: int | None = None) -> Trend: ...
@@ -139,17 +135,16 @@ def trend(
     named = tuple(names) or tuple(f"round {number}" for number in range(1, len(given) + 1))
     if len(set(named)) != len(given):
         raise EstimateError(f"names must be {len(given)} different ones, one per round, not {', '.join(named)}")
-    whole = [each for each in given if isinstance(each, Results)]
-    if len(whole) == len(given):
-        return by_question(whole, lambda own: trend(own, names=named, overlap=overlap))
-    results = [each for each in given if isinstance(each, Result)]
-    if len(results) < len(given):
-        raise CallError("pldp.trend(rounds) needs a list of Result, or of Results, of pldp.estimate")
-    fields = compare_rounds(results, named, overlap)
-    return Trend(
-        names=named,
-        changes=tuple(change(later, earlier, overlap=overlap) for earlier, later in pairwise(results)),
-        since_first=tuple(change(later, results[0], overlap=overlap) for later in results[1:]),
-        standard_error=np.concatenate([np.ravel(each.standard_error) for each in results]),
-        **fields,
+    needs = "pldp.trend(rounds) needs a list of Result, or of Results, of pldp.estimate"
+    return by_question(given, lambda own: _trend(own, named, overlap), needs)
+
+
+def _trend(rounds: Sequence[Result], names: tuple[str, ...], overlap: int | None) -> Trend:
+    return Trend.of(
+        compare_rounds(rounds, names, overlap),
+        rounds=tuple(rounds),
+        names=names,
+        changes=tuple(difference(later, earlier, overlap) for earlier, later in pairwise(rounds)),
+        since_first=tuple(difference(later, rounds[0], overlap) for later in rounds[1:]),
+        standard_error=np.concatenate([np.ravel(each.standard_error) for each in rounds]),
     )

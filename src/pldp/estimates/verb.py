@@ -5,16 +5,16 @@ from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
-from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.kinds.table import check_ranges, cross
 from pldp.estimates.linear.mix import check_mix
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.overlap import distinct_people
-from pldp.estimates.results.intervals import CONFIDENCE, check_confidence, check_plan
-from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports, other_method
+from pldp.estimates.results.facts import Note
+from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result, Results
+from pldp.estimates.rounds import distinct_people
+from pldp.forgery import forgery_of
 from pldp.survey import Question
 from pldp.tallies import Tally
 from pldp.threads import one_thread
@@ -56,43 +56,43 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     'bread'
     """
     require(tally, Tally, "pldp.estimate(tally, question)")
-    check_confidence(options.get("confidence", CONFIDENCE))
-    check_plan(options.get("live"))
     check_mix(tally.survey, options.get("mix"))
-    if question is not None:
-        if not isinstance(question, str):
-            one = f"takes the name of one question, not {type(question).__name__}"
-            raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
-        asked = tally.survey.question(question)
-        if "ranges" in options:
-            raise EstimateError(
-                "ranges are those of numbers in tables: use two_way or three_way, or estimate without a name"
-            )
-        _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
-        return _estimate(tally, asked, options)
-    kinds = {asked.kind for asked in tally.survey.questions}
-    method = options.get("method")
-    if method is not None and not any(applies(asked, "method", method) for asked in tally.survey.questions):
-        known = sorted({name for kind in kinds for name in BY_KIND[kind].METHODS})
-        raise EstimateError(f"method must be one of {', '.join(known)}, not {method!r}")
-    _refuse_others(options, kinds, f"this survey has questions of kind {', '.join(sorted(kinds))} only")
-    return _estimate_all(tally, options)
+    check_names(options)
+    if question is None:
+        return _estimate_all(tally, options)
+    if not isinstance(question, str):
+        one = f"takes the name of one question, not {type(question).__name__}"
+        raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
+    asked = tally.survey.question(question)
+    if "ranges" in options:
+        raise EstimateError(
+            "ranges are those of numbers in tables: use two_way or three_way, or estimate without a name"
+        )
+    _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
+    return _estimate(tally, asked, options)
 
 
 def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
     """Return every question and tallied pair; those that an option does not apply to say so."""
-    chosen = Options(**options)
+    chosen, questions = Options(**options), tally.survey.questions
+    kinds = sorted({asked.kind for asked in questions})
+    if chosen.method is not None and not any(applies(asked, "method", chosen.method) for asked in questions):
+        known = sorted({name for kind in kinds for name in BY_KIND[kind].METHODS})
+        raise EstimateError(f"method must be one of {', '.join(known)}, not {chosen.method!r}")
+    _refuse_others(options, set(kinds), f"this survey has questions of kind {', '.join(kinds)} only")
     check_ranges(tally, chosen.ranges)
     uncorrected = {} if chosen.known is None else uncorrected_notes(tally, chosen.known)
     results: dict[str, Result] = {}
     missing: dict[str, str] = {}
-    for asked in tally.survey.questions:
+    for asked in questions:
         own: dict[str, Any] = {name: value for name, value in options.items() if applies(asked, name, value)}
-        about = [uncorrected[asked.name]] if asked.name in uncorrected else []
-        if about:
+        about = []
+        if asked.name in uncorrected:
             own.pop("known", None)
+            about.append(uncorrected[asked.name])
         if chosen.method is not None and "method" not in own:
-            about.append(other_method(chosen.method))
+            text = f"the method {chosen.method!r} does not apply to this kind of question"
+            about.append(Note("other-method", text, "info"))
         try:
             found = _estimate(tally, asked, own)
             results[asked.name] = replace(found, notes=(*found.notes, *about))
@@ -104,11 +104,18 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
             table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges, mix=chosen.mix)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
-            tables.append(replace(table, notes=(*table.notes, *about)).stated_with(**_of_intervals(chosen)))
+            tables.append(replace(table, notes=(*table.notes, *about)).stated_with(chosen))
         except EstimateError as error:
             missing[" × ".join(names)] = str(error)
     rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
     return Results(tally.survey.hash, tally.survey.title, tally.reports, rejections, results, tuple(tables), missing)
+
+
+def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
+    chosen, forgery = Options(**options), forgery_of(tally, question)
+    found = BY_KIND[question.kind].estimate(tally, question, chosen)
+    noted = replace(found, notes=(*forged_reports(forgery), *found.notes))
+    return noted.stated_with(chosen, distinct=distinct_people(tally.survey), forgery=forgery)
 
 
 def applies(question: Question, option: str, value: object) -> bool:
@@ -122,21 +129,8 @@ def _takes(kind: str, option: str) -> bool:
     return Options.stated()[option].taken_by(kind) and (option != "method" or bool(BY_KIND[kind].METHODS))
 
 
-def _of_intervals(options: Options) -> dict[str, Any]:
-    return {"confidence": options.confidence, "live": options.live}
-
-
-def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
-    chosen = Options(**options)
-    forgery = forgery_of(tally, question)
-    about = {"distinct": distinct_people(tally.survey), "forgery": forgery, **_of_intervals(chosen)}
-    found = BY_KIND[question.kind].estimate(tally, question, chosen)
-    return replace(found, notes=(*forged_reports(forgery), *found.notes)).stated_with(**about)
-
-
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:
     """Refuse options that none of these kinds takes."""
-    check_names(options)
     for name in options:
         takers = [kind for kind in BY_KIND if _takes(kind, name)]
         if takers and not kinds & set(takers):

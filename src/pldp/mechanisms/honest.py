@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray
+from pldp.records import Record
 
 COARSE_CELLS: Final = 32
 """Groups of outputs that a histogram is compared in, at most."""
@@ -25,8 +26,8 @@ class Range(NamedTuple):
     high: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class PairLaw:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairLaw(Record):
     """E(b_i b_j) of the bits of honest reports: Σ over reports of b_i b_j − a_j b_i − a_i b_j + c_ij has the mean 0.
 
     For i ≠ j and every population whose people have one value each. Unary bits are independent given the value, and at

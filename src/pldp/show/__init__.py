@@ -6,9 +6,10 @@ from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
 from pldp.show.page import page, panel, results_body, results_page, snippet, style
+from pldp.show.plots import plot, plot_density
 from pldp.show.qr import qr_svg
 from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
-from pldp.show.table import Table, groups_table
+from pldp.show.table import Table, groups_table, make_frame
 
 __all__ = [
     "BY_KIND",
@@ -26,9 +27,12 @@ __all__ = [
     "groups_table",
     "heading",
     "in_full",
+    "make_frame",
     "page",
     "panel",
     "paragraph",
+    "plot",
+    "plot_density",
     "public_page",
     "qr_svg",
     "results_body",

@@ -1,8 +1,11 @@
 """Tables of plain text, which terminals and pages show alike."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from pldp.errors import EstimateError
 from pldp.show.numbers import UNKNOWN, brief
 
 MOST_ROWS: Final = 100  # that are shown to people
@@ -85,3 +88,14 @@ def groups_table(result: Mapped) -> Table | None:
         for group in result.get("groups", ())
     ]
     return Table("by level", ("level", "mechanism", "ε", "reports", "weight"), rows, left=2) if rows else None
+
+
+def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
+    """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
+    if library not in (None, "pandas", "polars"):
+        raise EstimateError(f"library must be pandas or polars, not {library!r}")
+    for name in (library,) if library else ("pandas", "polars"):
+        with suppress(ImportError):
+            return import_module(name).DataFrame(records)
+    lacking = f"the package {library}, which is not" if library else "pandas or Polars, and neither is"
+    raise EstimateError(f"to_frame needs {lacking} installed")

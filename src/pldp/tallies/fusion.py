@@ -159,6 +159,11 @@ class Source(Record):
     hidden: HiddenLevels | None = None
 
     @property
+    def level_names(self) -> tuple[str, ...]:
+        """The names of the levels of these channels, in their order."""
+        return (self.name,) if self.hidden is None else self.hidden.names
+
+    @property
     def owner(self) -> str:
         """Name of the service."""
         return self.service or self.name
@@ -167,6 +172,27 @@ class Source(Record):
     def count(self) -> int:
         """Number of possible cells."""
         return self.channel.form.count if self.listed is None else len(self.listed.outputs)
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """The channels that a report may be of: one, or those of all levels that are hidden."""
+        return (self.channel,) if self.hidden is None else self.hidden.channels
+
+    @property
+    def label_channel(self) -> Channel | None:
+        """The channel of the label that reports show instead of their level, where they do."""
+        return None if self.hidden is None else self.hidden.label
+
+    @property
+    def outputs(self) -> npt.NDArray[Any]:
+        """The output of every cell."""
+        return np.arange(self.count) if self.listed is None else self.listed.outputs
+
+    @property
+    def labels(self) -> IntArray:
+        """The label of every cell; where levels show there is only one."""
+        listed = None if self.listed is None else self.listed.labels
+        return np.zeros(self.count, np.int64) if listed is None else listed
 
     @property
     def micro_epsilon(self) -> Micro:

@@ -24,12 +24,12 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.linear.labels import LabelReports
-from pldp.estimates.linear.mix import LevelMix, MixBounds
-from pldp.estimates.results.facts import LevelShare, Note
-from pldp.mechanisms import Bits, CategoricalChannel, Channel, epsilon_text
+from pldp.estimates.linear.mix import LevelMix
+from pldp.estimates.results.facts import GroupReports, LevelShare, Note
+from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
-from pldp.tallies import ABSENT, BitCounts, Counts, Fused, HiddenLevels, OutputCounts, Source
+from pldp.tallies import ABSENT, BitCounts, Counts, Fused, OutputCounts, Source
 from pldp.words import listed
 
 
@@ -60,39 +60,17 @@ class Subsets(Record):
         return np.asarray(found.reshape(len(self.people), count))
 
 
-class HiddenCells(NamedTuple):
-    """The levels that a source hides, and the label and output of each of its cells."""
-
-    levels: HiddenLevels
-    labels: npt.NDArray[np.int64]
-    outputs: npt.NDArray[Any]
-
-
-def hidden_cells(source: Source) -> HiddenCells:
-    """Return what the cells of a source that hides levels show."""
-    if source.hidden is None or source.listed is None or source.listed.labels is None:
-        raise EstimateError(f"source {source.name!r} does not hide its levels")
-    return HiddenCells(source.hidden, source.listed.labels, source.listed.outputs)
-
-
-def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: FloatArray) -> LevelMix:
-    """Return the labels of a source, given the label of each listed cell and how often it came."""
-    shown = np.bincount(labels, weights=counts, minlength=len(hidden.channels))
-    return LevelMix.of(cast("CategoricalChannel", hidden.label), np.rint(shown).astype(int).tolist())
+def source_mix(source: Source, counts: FloatArray) -> LevelMix:
+    """Return what the reports of a source show of levels, given how often each of its cells came."""
+    shown = np.bincount(source.labels, weights=counts, minlength=len(source.channels))
+    return LevelMix.of(cast("CategoricalChannel | None", source.label_channel), np.rint(shown).astype(int).tolist())
 
 
 def label_reports(source: Source, counts: FloatArray) -> LabelReports:
     """Return the reports of a source of a choice of one label, given how often each of its cells came."""
-    channels: tuple[Channel, ...] = (source.channel,)
-    shown, matrix = np.zeros(source.count, np.int64), np.eye(1)
-    if source.hidden is not None:
-        hidden, shown, _ = hidden_cells(source)
-        channels = tuple(hidden.channels)
-        matrix = label_arrays(hidden.label).matrix()
-    outputs = np.arange(source.count) if source.listed is None else source.listed.outputs
-    parts = tuple(_counted(channel, outputs, counts * (shown == label)) for label, channel in enumerate(channels))
-    forms = tuple(map(label_arrays, channels))
-    return LabelReports(forms, parts, matrix, source.hidden is None, MixBounds.free(len(channels)))
+    channels, outputs = source.channels, source.outputs
+    parts = [_counted(own, outputs, counts * (source.labels == label)) for label, own in enumerate(channels)]
+    return LabelReports(tuple(map(label_arrays, channels)), tuple(parts), source_mix(source, counts))
 
 
 def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) -> Counts:
@@ -106,17 +84,19 @@ def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) ->
     return OutputCounts(found)
 
 
-def level_shares(source: Source, counts: FloatArray, mix: FloatArray | None = None) -> tuple[LevelShare, ...]:
+def level_shares(source: Source, counts: FloatArray, shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
     """Return how many people are estimated to have chosen each level of a source, none where it shows them."""
-    if source.hidden is None:
-        return ()
-    hidden, labels, _ = hidden_cells(source)
-    shares = level_mix_of(hidden, labels, counts).unbiased if mix is None else mix
-    parts = zip(hidden.names, hidden.channels, shares.tolist(), strict=True)
-    return tuple(
-        LevelShare(f"{source.name}, {name}", channel.mechanism, channel.epsilon, share)
-        for name, channel, share in parts
-    )
+    mix, levels = source_mix(source, counts), zip(source.level_names, source.channels, strict=True)
+    named = [(f"{source.name}, {name}", channel.mechanism, channel.epsilon) for name, channel in levels]
+    return mix.levels_of(named, mix.unbiased if shares is None else shares)
+
+
+def source_groups(fused: Fused, weights: Sequence[float]) -> list[GroupReports]:
+    """Return the reports of every source with their weights."""
+    return [
+        GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
+        for source, weight in zip(fused.sources, weights, strict=True)
+    ]
 
 
 def join_note(fused: Fused) -> Note:

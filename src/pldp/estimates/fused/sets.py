@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.estimates.fused.items import FusedItems
-from pldp.estimates.fused.services import Shared, Subsets, hidden_cells, join_note, level_mix_of, require_method
+from pldp.estimates.fused.services import Shared, Subsets, join_note, level_shares, require_method, source_mix
 from pldp.estimates.kinds.choices import Sets, make_sets
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.item_supports import HOPELESS
@@ -139,10 +139,9 @@ def _part(source: Source, counts: FloatArray, size: int) -> ItemReports:
     """Return reports of a source, given how often each of its cells came."""
     if source.hidden is None:
         return ItemReports.of_groups([(source.channel, _columns(source, counts))], size, "precision", "population")
-    hidden, labels, _ = hidden_cells(source)
-    every = [_columns(source, counts * (labels == label)) for label in range(len(hidden.channels))]
-    mix = level_mix_of(hidden, labels, counts)
-    return ItemReports.of_labels(hidden.channels, mix, every, hidden.names, size, "population")
+    every = [_columns(source, counts * (source.labels == label)) for label in range(len(source.channels))]
+    mix = source_mix(source, counts)
+    return ItemReports.of_labels(source.channels, mix, every, source.level_names, size, "population")
 
 
 def _hidden(fused: Fused, options: Options) -> FusedSets:
@@ -205,21 +204,12 @@ def _common(fused: Fused) -> tuple[Shared, ...]:
 def _shown_levels(fused: Fused, place: int, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, FloatArray]:
     """Return the label of some tuples at a source, and what undoes it; a source that shows its level has one."""
     source = fused.sources[place]
-    if source.hidden is None:
-        return np.zeros(int(chosen.sum()), np.int64), np.eye(1)
-    hidden, labels, _ = hidden_cells(source)
-    return labels[fused.cells[chosen, place]], level_mix_of(hidden, labels, np.ones(source.count)).inverse
+    return source.labels[fused.cells[chosen, place]], source_mix(source, np.ones(source.count)).inverse
 
 
 def _levels(fused: Fused) -> tuple[LevelShare, ...]:
     """Return how many people are estimated to have chosen each hidden level of each service."""
-    found = []
-    for number, source in enumerate(fused.sources):
-        if source.hidden is None:
-            continue
-        hidden, labels, _ = hidden_cells(source)
-        counts = _cell_counts(fused, number)
-        mix = level_mix_of(hidden, labels, counts)
-        for name, channel, share in zip(hidden.names, hidden.channels, mix.shares.tolist(), strict=True):
-            found.append(LevelShare(f"{source.name}, {name}", channel.mechanism, channel.epsilon, share))
-    return tuple(found)
+    every = [(source, _cell_counts(fused, place)) for place, source in enumerate(fused.sources)]
+    return tuple(
+        level for source, counts in every for level in level_shares(source, counts, source_mix(source, counts).shares)
+    )

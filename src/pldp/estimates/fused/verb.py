@@ -7,10 +7,9 @@ from typing import Final, NamedTuple, Unpack
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused import numbers, sets, shares
+from pldp.estimates.kinds.choice import Shares
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number import NumberResult
-from pldp.estimates.kinds.shares import Shares
-from pldp.estimates.results.intervals import check_confidence, check_plan
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import Domain
@@ -82,9 +81,7 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
         if not kind.takes(name):
             raise EstimateError(f"{name} does not apply to {fused.asked.name!r}, which asks for {domain_of(fused)}")
     chosen = Options(**options)
-    check_confidence(chosen.confidence)
-    check_plan(chosen.live)
-    return kind.estimate(fused, chosen).stated_with(confidence=chosen.confidence, live=chosen.live)
+    return kind.estimate(fused, chosen).stated_with(chosen)
 
 
 def fused_applies(fused: Fused, option: str, value: object) -> bool:

@@ -31,7 +31,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtr, chndtr  # scipy.stats has the same, and takes half a second to load
 
 from pldp.estimates.kinds.cells import Cells
-from pldp.estimates.linear.covariance import scaled
+from pldp.estimates.linear.labels import scaled
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.consistency import add_reports
 from pldp.estimates.results.options import Pool

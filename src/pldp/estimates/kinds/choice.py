@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_supports import HOPELESS
-from pldp.estimates.kinds.shares import (
-    LARGEST_COMPARED,
-    FitFacts,
-    GroupShares,
-    Shares,
-    sampling_covariance,
-    standard_errors,
-)
 from pldp.estimates.kinds.sides import LabelSide, Margin, Side
 from pldp.estimates.likelihood.groups import Group, group
 from pldp.estimates.likelihood.hidden import HiddenReports
 from pldp.estimates.likelihood.labels import HiddenFit, joint_likelihood, maximum_likelihood
-from pldp.estimates.likelihood.solver import GAP, FitProgress
-from pldp.estimates.linear.covariance import scaled
-from pldp.estimates.linear.evidence import label_chances
-from pldp.estimates.linear.labels import LabelReports
-from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
+from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress
+from pldp.estimates.linear.labels import LabelReports, scaled
+from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of, name_levels
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Homogeneity, LevelShare, Note
+from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub
+from pldp.estimates.results.facts import GroupReports, Homogeneity, Note, PersonWeights
 from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, Pool, ShareMethod, Target, check_pooling, one_of
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import categorical
@@ -39,6 +32,144 @@ from pldp.survey import Choice
 from pldp.tallies import Tally
 
 METHODS: Final = SHARE_METHODS
+
+LARGEST_COMPARED: Final = 500
+"""Most values whose covariance is computed to compare them; the errors of more are added, which is on the safe side."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupShares(GroupReports):
+    """What the reports of one level say on their own; `manipulation` is about people of this level."""
+
+    shares: FloatArray
+    standard_error: FloatArray
+    manipulation: float
+
+    @classmethod
+    def alone(cls, group: GroupReports, linear: Linear) -> GroupShares:
+        """Take what was decoded from the reports of a group."""
+        own = group.level, group.mechanism, group.epsilon, group.reports, group.weight
+        return cls(*own, linear.estimates, np.sqrt(linear.variance()), linear.manipulation)
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """Whether a fit converged, how far from its maximum it can be, and its steps."""
+
+    converged: bool
+    gap: float
+    steps: int
+
+    @classmethod
+    def of(cls, fit: Fit) -> FitFacts:
+        """Take those of a fit."""
+        return cls(fit.converged, fit.gap, fit.steps)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Shares(Result):
+    """Shares of one question's values, with everything needed to judge them.
+
+    Attributes
+    ----------
+    values, shares, standard_error
+        Each label, its share and the standard error. Unbiased shares can be negative (see `consistent`). They sum to 1,
+        except of bits and hashes where levels are hidden or answers tracked, and where values are very many.
+    covariance_matrix
+        Covariance of the shares, of up to `LARGEST_COMPARED` values.
+    """
+
+    kind: ClassVar[str] = "choice"
+
+    values: tuple[str, ...]
+    shares: FloatArray
+    groups: tuple[GroupShares, ...] = ()
+    fit: FitFacts | None = None
+    covariance_matrix: FloatArray | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values."""
+        return self.values
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The shares."""
+        return self.shares
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the shares come from a fit."""
+        return self.fit is not None
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person; a fit has none."""
+        return None if self.fitted else super().person_weights()
+
+    @property
+    def conservative(self) -> npt.NDArray[np.bool_]:
+        """Whether few reports speak for a share, or a fitted one lies beside 0 or 1, which a fit cannot pass."""
+        if not self.fitted:
+            return super().conservative
+        near = 2 * self.standard_error
+        return np.asarray(super().conservative | (self.shares < near) | (self.shares > 1 - near))
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance matrix of the shares; refused where it was not kept."""
+        if self.covariance_matrix is None:
+            raise EstimateError(
+                f"no covariance matrix of these shares was kept: {LARGEST_COMPARED} values at most have one"
+            )
+        return self.covariance_matrix
+
+    def difference_errors(self, place: int) -> FloatArray:
+        """Return the standard errors of the differences between one share and each, from the covariance if it is known.
+
+        Shares of one question are opposed: where one is too large, the others are too small.
+        """
+        if self.covariance_matrix is None:
+            return super().difference_errors(place)
+        own = np.diag(self.covariance)
+        return np.asarray(np.sqrt(np.maximum(own + own[place] - 2 * self.covariance[place], 0.0)))
+
+    def consistent(self, method: str = "norm-sub") -> FloatArray:
+        """Return shares that could be true: `norm-sub`, `norm-cut` or `base-cut`.
+
+        Least squares (`norm-sub`) is a good default; `norm-cut` and `base-cut` leave large shares unbiased.
+        """
+        one_of("method", method, ("norm-sub", "norm-cut", "base-cut"))
+        if method == "base-cut":
+            return base_cut(self.shares, self.standard_error)
+        return norm_cut(self.shares) if method == "norm-cut" else norm_sub(self.shares)
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows with the consistent share beside each; of a fit, also whether it is conservative."""
+        rows = super().records(confidence)
+        for row, share, wide in zip(rows, self.consistent().tolist(), self.conservative.tolist(), strict=True):
+            row["consistent"] = share
+            if self.fitted:
+                row["conservative"] = wide
+        return rows
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        del confidence
+        return {} if self.fit is None else {"fit": asdict(self.fit)}
+
+
+def standard_errors(covariance: FloatArray) -> FloatArray:
+    """Return the square roots of the diagonal of a covariance matrix."""
+    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
+def spread(shares: FloatArray) -> FloatArray:
+    """Return the covariance of one person's value: diag f − f fᵀ."""
+    return np.asarray(np.diag(shares) - np.outer(shares, shares))
+
+
+def sampling_covariance(shares: FloatArray, reports: int) -> FloatArray:
+    """Return what drawing the people at random adds to the covariance of shares."""
+    return spread(norm_sub(shares)) / reports
 
 
 def frequencies(  # noqa: PLR0913 - one per option
@@ -85,7 +216,7 @@ def frequencies(  # noqa: PLR0913 - one per option
     check_pooling(pool, target)
     one_of("method", method or "unbiased", SHARE_METHODS)
     counted = _Counted.of(tally, question, mix)
-    if pool == "size" and mix is not None:
+    if pool == "size" and not counted.mix.bounds.nothing:
         raise EstimateError(
             "mix applies where levels are pooled by precision; by size nothing is assumed about their mix"
         )
@@ -101,58 +232,73 @@ def frequencies(  # noqa: PLR0913 - one per option
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """The reports of one question, and what is known of the mix of levels where these are hidden."""
+    """The reports of one question."""
 
     question: Choice
     reports: LabelReports
-    mix: LevelMix
 
     @classmethod
     def of(cls, tally: Tally, question: str, mix: Mix | None) -> _Counted:
         asked = cast("Choice", tally.survey.question(question))  # or another kind whose answer is one label
         if asked.domain != "labels":
             raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
-        counts = [tally.counts[question, level.name] for level in asked.levels]
+        counts = tuple(tally.counts[question, level.name] for level in asked.levels)
         if not any(own.reports for own in counts):
             raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
-        known = mix_of(tally, question, mix)
-        chances, forms = label_chances(tally.survey, [question]), tuple(map(label_arrays, asked.channels))
-        summed = not asked.stages
-        reports = LabelReports(forms, tuple(counts), chances.matrix, chances.visible, known.bounds, summed)
-        return cls(asked, reports, known)
+        forms, known = tuple(map(label_arrays, asked.channels)), mix_of(tally, question, mix)
+        return cls(asked, LabelReports(forms, counts, known, summed=not asked.stages))
+
+    @property
+    def mix(self) -> LevelMix:
+        """What is known of levels."""
+        return self.reports.mix
+
+    @cached_property
+    def tested(self) -> Homogeneity | None:
+        """The test whether people of all levels are alike."""
+        return self.reports.homogeneity()
 
     def decoded(self, pool: Pool, target: Target) -> Shares:
         """Return unbiased shares."""
-        tested = self.reports.homogeneity()
-        return self._decoded(pool, target, tested)
-
-    def _decoded(self, pool: Pool, target: Target, tested: Homogeneity | None) -> Shares:
         fitted = decode(self.reports.evidence, pool)
         together = pool == "precision" and len(fitted.evidence.levels) > 1
-        free, weak = self._free(target, tested) if together else (None, ())
+        free, rough = self._beside(target, together=together)
+        assumed = self.mix.assumed("shares", together=together, tested=self.tested is not None)
+        named, levels = name_levels(self.question), fitted.evidence.levels
+        shown = self.mix.groups_of(named, levels, fitted.level_weights)
+        alone = (decode(self.reports.only([level]).evidence) for level in levels[: len(shown)])
         return Shares(
+            question=self.question.name,
+            text=self.question.text,
+            values=self.question.values,
             shares=fitted.estimates,
             standard_error=np.sqrt(_possible_variance(fitted, target)),
             rare=SmallCounts.of(fitted, sampled=self._sampled(fitted, target)),
             covariance_matrix=self._covariance(fitted, target),
+            reports=self.mix.reports,
             manipulation=fitted.manipulation,
-            method=f"unbiased, {'' if self.mix.visible else 'hidden levels '}pooled by {pool}",
-            assumptions=notes.assume(target, *self._assumed(tested, together=together)),
-            notes=(*notes.levels_disagree(tested, pool), *self._rough(together=together), *weak),
-            homogeneity=tested,
+            method=f"unbiased, {self.mix.words}pooled by {pool}",
+            target=target,
+            groups=tuple(map(GroupShares.alone, shown, alone)),
+            levels=self.mix.levels_of(named),
+            homogeneity=self.tested,
             assumption_free=free,
-            **self._about(fitted, target),
+            assumptions=notes.assume(target, *assumed),
+            notes=(*notes.levels_disagree(self.tested, pool), *rough),
         )
 
-    def _free(self, target: Target, tested: Homogeneity | None) -> tuple[Shares | None, tuple[Note, ...]]:
-        """Return shares that assume nothing about levels, where they say anything, and what labels cannot tell."""
-        free = self._decoded("size", target, tested)
+    def _beside(self, target: Target, *, together: bool) -> tuple[Shares | None, tuple[Note, ...]]:
+        """Return shares that assume nothing about levels, where they say anything, and what is unsure of the others."""
+        free = self.decoded("size", target) if together else None
+        parts = zip(self.mix.names, self.reports.enough, self.reports.reports, strict=True)
+        few = [name for name, enough, reports in parts if reports and not enough]
         if self.mix.visible:
-            return free, ()
-        worst = float(free.standard_error.max())
-        if worst <= HOPELESS:
-            return free, notes.weak_test(tested)
-        return None, (*notes.weak_test(tested), notes.no_free_shares(worst))
+            return free, notes.few_reports(few)
+        rough = (notes.ROUGH_ERRORS,) if few else ()
+        if free is None:
+            return None, rough
+        told, worst = (*rough, *self.mix.notes, *notes.weak_test(self.tested)), float(free.standard_error.max())
+        return (free, told) if worst <= HOPELESS else (None, (*told, notes.no_free_shares(worst)))
 
     def fitted(self, target: Target, gap: float, progress: FitProgress | None) -> Shares:
         """Return the shares of greatest likelihood, with the decoded ones that assume nothing beside them."""
@@ -172,7 +318,7 @@ class _Counted:
             fit=fit.facts,
             assumptions=(*beside.assumptions, notes.INTERIOR),
             notes=(*fit.notes, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
-            levels=beside.levels if fit.levels is None else self._levels(fit.levels),
+            levels=self.mix.levels_of(name_levels(self.question), fit.levels),
         )
 
     def _fit_shown(self, gap: float, progress: FitProgress | None) -> _Fit:
@@ -192,59 +338,6 @@ class _Counted:
         method = "joint maximum likelihood of shares and hidden levels"
         return _Fit(method, joint.shares, FitFacts.of(joint.fit), (*far, *several), joint.levels, joint=joint)
 
-    def _about(self, fitted: Linear, target: Target) -> dict[str, Any]:
-        """Return what shares say whatever the pooling."""
-        return {
-            "question": self.question.name,
-            "text": self.question.text,
-            "values": self.question.values,
-            "reports": int(self.reports.reports.sum()),
-            "target": target,
-            "groups": self._groups(fitted) if self.mix.visible else (),
-            "levels": () if self.mix.visible else self._levels(self.mix.shares),
-        }
-
-    def _groups(self, fitted: Linear) -> tuple[GroupShares, ...]:
-        """Return what the reports of each level say on their own, and the weight of the level."""
-        return tuple(
-            self._group(level, weight)
-            for level, weight in zip(fitted.evidence.levels, fitted.level_weights, strict=True)
-        )
-
-    def _group(self, level: int, weight: float) -> GroupShares:
-        own = self.reports.only([level])
-        alone, name = decode(own.evidence), self.question.levels[level].name
-        return GroupShares(
-            level=name,
-            mechanism=self.question.channels[level].mechanism,
-            epsilon=self.question.answer_epsilon(name),
-            reports=int(own.reports.sum()),
-            weight=float(weight),
-            shares=alone.estimates,
-            standard_error=np.sqrt(alone.variance()),
-            manipulation=alone.manipulation,
-        )
-
-    def _levels(self, shares: FloatArray) -> tuple[LevelShare, ...]:
-        """Return how many people are estimated to have chosen each hidden level."""
-        parts = zip(self.question.levels, self.question.channels, shares.tolist(), strict=True)
-        return tuple(
-            LevelShare(level.name, channel.mechanism, self.question.answer_epsilon(level.name), share)
-            for level, channel, share in parts
-        )
-
-    def _assumed(self, tested: Homogeneity | None, *, together: bool) -> tuple[str, ...]:
-        """Return what is assumed about the choice of levels, and what was given about their mix."""
-        rough = (notes.ROUGH_WEIGHTS,) if together and self.mix.visible else ()
-        return (*self.mix.assumed("shares", together=together, tested=tested is not None), *rough)
-
-    def _rough(self, *, together: bool) -> tuple[Note, ...]:
-        """Say so where reports are few, or labels barely tell how people chose: shares are unsure then."""
-        few = [name for name, enough in zip(self.mix.names, self.reports.enough_or_none, strict=True) if not enough]
-        if self.mix.visible:
-            return notes.few_reports(few)
-        return (*((notes.ROUGH_ERRORS,) if few else ()), *(self.mix.notes if together else ()))
-
     def _sampled(self, fitted: Linear, target: Target) -> float:
         """Return the part of the variance of drawing people that is left: all for a population.
 
@@ -252,8 +345,6 @@ class _Counted:
         """
         if target == "population" or not fitted.evidence.visible:
             return 1.0
-        if fitted.pool == "size":
-            return 0.0
         reports = self.reports.reports[fitted.evidence.levels]
         return max(0.0, round(1 - 1 / (fitted.reports * float((fitted.level_weights**2 / reports).sum())), 9))
 
@@ -305,26 +396,20 @@ class _Fit:
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values, corrected to a known margin if there is one."""
+    name, pool, target = question.name, options.pool, options.target
     if options.known is not None:
         from pldp.estimates.margins import correct_shares  # noqa: PLC0415 - it needs this package
 
-        if options.mix is not None:
+        if not mix_of(tally, name, options.mix).bounds.nothing:
             raise EstimateError("mix and known do not go together: corrected shares assume nothing about the mix")
-        return correct_shares(
-            tally,
-            question.name,
-            options.known,
-            method=options.method,
-            pool=options.pool,
-            target=options.target,
-        )
+        return correct_shares(tally, name, options.known, method=options.method, pool=pool, target=target)
     progress = options.progress
     return frequencies(
         tally,
-        question.name,
+        name,
         method=cast("ShareMethod | None", options.method),
-        pool=options.pool,
-        target=options.target,
+        pool=pool,
+        target=target,
         mix=options.mix,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )

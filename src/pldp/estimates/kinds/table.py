@@ -34,14 +34,14 @@ from pldp.estimates.linear.evidence import label_chances
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
 from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.small_counts import SmallCounts
-from pldp.estimates.overlap import distinct_people
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, TableOptions, Target, check_pooling
-from pldp.estimates.results.plots import plot_table
-from pldp.estimates.results.result import Result, make_frame
+from pldp.estimates.results.result import Result
+from pldp.estimates.rounds import distinct_people
 from pldp.mechanisms.arrays import FloatArray
+from pldp.show import make_frame
 from pldp.tallies import Pair, Tally
 from pldp.threads import one_thread
 from pldp.usage import require
@@ -95,7 +95,7 @@ class Table(Result):
     @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether few reports speak for a combination, or a number is one of the questions."""
-        return self.rare_rows() | self.assumes_smoothness
+        return super().conservative | self.assumes_smoothness
 
     def interval(
         self, confidence: float | None = None, *, simultaneous: bool = False, smooth: bool = False
@@ -166,10 +166,6 @@ class Table(Result):
             ],
             "association": [each._asdict() for each in self.association(confidence)],
         }
-
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
-        return plot_table(self, confidence, truth=truth, axes=axes)
 
 
 def two_way(tally: Tally, first: str, second: str, **options: Unpack[TableOptions]) -> Table:
@@ -269,11 +265,11 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: 
         test = homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
     else:
         test = pooled.homogeneity
-    people, words, assumed = None, "hidden levels, ", mix.assumed("shares", together=together, tested=True)
+    people, words = None, "hidden levels, "
     if mix.visible:
         counts = np.round(evidence.shown[evidence.levels] * evidence.reports)
         people, words = PersonWeights(counts, linear.weights[0] / evidence.reports), ""
-        assumed = (*assumed, *((notes.ROUGH_WEIGHTS,) if together else ()))
+    assumed = mix.assumed("shares", together=together, tested=True)
     straight = (line for side in cells.sides for line in side.assumptions())
     variance = linear.variance(options.target).reshape(cells.shape) + fit_variance(cells, linear, decoded)
     spreads, reaches = spreads_of(cells, options.pool), tuple(side.reach(apart=not together) for side in cells.sides)

@@ -31,9 +31,10 @@ from pldp.estimates.numbers.evidence import distribution_test
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, normal_reach
 from pldp.estimates.results.notes import services_disagree
-from pldp.estimates.results.plots import plot_density
 from pldp.mechanisms.arrays import FloatArray
+from pldp.plain import plain
 from pldp.records import Record
+from pldp.show import plot_density
 from pldp.tallies import Fused
 
 SPLINES: Final = (24, 48, 96, 192, 384)
@@ -249,7 +250,18 @@ class Density(Record):
 
     def plot(self, confidence: float = CONFIDENCE, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
-        return plot_density(self, confidence, truth=truth, axes=axes)
+        content = {
+            "edges": self.edges,
+            "density": self.density,
+            "bands": {
+                "whole curve": self.band(confidence, simultaneous=True),
+                "each number": self.band(confidence),
+            },
+            "confidence": confidence,
+            "title": f"{'rough density' if self.roughness else 'density'} from {self.people:,} people, "
+            f"{self.splines} splines",
+        }
+        return plot_density(plain(content), truth=truth, axes=axes)
 
 
 def density(

@@ -4,12 +4,11 @@ A report shows s (its level, or a label of it) and, of a target i, one of a few 
 which of some items it has, which number came out. Read in this order:
 
 - `patterns`: how likely people of every level and state show each pattern, and what a pattern counts for a state
-- `chances`: what labels reports show, given the levels of one or several questions
-- `inverse`: the weighted inverse behind what patterns count
+- `mix`: what reports show of levels, and what is known of how many people chose each
 - `evidence`: counts of patterns by what reports show, with what undoes the labels of hidden levels
 - `known`: functionals of reports whose mean is known: shares that sum to 1, a given mix of levels
 - `pooling`: `decode`, from evidence to `Linear`: estimates, and ψ, what one report adds to their error
-- `covariance`: of several targets of one question, and what their sum explains
+- `labels`: reports of one label, and covariances across labels
 - `homogeneity`: the one test whether people of different levels are alike, with what it would have noticed
 - `small_counts`: intervals where few reports support a number, from the law of one report
 

@@ -8,7 +8,7 @@ levels. With U = Λ⁻¹ a report counts
     V_τ(s, c)  = U_τs·Σ_x W_τ(c | x)  for level τ,                on average ρ_τ,
 
 without bias whatever levels depend on. Where patterns are more than states (rows of bits), they tell about the level
-as well: then W is the weighted inverse of the law of (s, c) as a whole (`invert_jointly`).
+as well: then W is the weighted inverse of the law of (s, c) as a whole.
 
 A device draws one label for each level that it uses, whichever questions it is used for, so that answers at one level
 show one label and tell no more about it than one does: Λ(s|τ) = Π G(s_l|l) over the different levels l of τ, and 0
@@ -26,10 +26,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pldp.estimates.linear.patterns import Patterns, invert_jointly
+from pldp.estimates.linear.mix import label_matrix
+from pldp.estimates.linear.patterns import Patterns, invert
 from pldp.estimates.results.consistency import norm_sub
-from pldp.mechanisms.arrays import FloatArray, label_arrays
+from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Survey
+
+if TYPE_CHECKING:
+    from pldp.estimates.linear.known import Known
+
+_ENTRIES: Final = 1 << 22  # numbers of one block of targets that are worked on at a time
+_ROUNDING: Final = 1e-9  # how far from 1 is nothing but rounding
+_SAYS_NOTHING: Final = 1e-12  # part of a report up to which no label that came speaks of a combination of levels
 
 Levels = tuple[int, ...]
 """Place of the level, or of the label, of each question."""
@@ -54,23 +62,12 @@ class LabelChances:
 
 
 def label_chances(survey: Survey, names: Sequence[str]) -> LabelChances:
-    """Return how often reports that answer these questions show each combination of levels or of labels.
-
-    >>> survey = Survey.read({
-    ...     "pldp": 1, "title": "Work", "levels": {"strict": 0.5, "open": 2}, "hide_level": {"epsilon": 1},
-    ...     "questions": [{"name": "late", "values": ["yes", "no"]}, {"name": "far", "values": ["yes", "no"]}],
-    ... })
-    >>> label_chances(survey, ["late"]).matrix.round(2).tolist()
-    [[0.73, 0.27], [0.27, 0.73]]
-    >>> label_chances(survey, ["late", "far"]).matrix[:, 0].round(2).tolist()  # both strict: one label
-    [0.73, 0.0, 0.0, 0.27]
-    """
-    every = tuple(product(*(range(len(survey.question(name).levels)) for name in names)))
-    if survey.level_channel is None:
-        return LabelChances(every, np.eye(len(every)), visible=True)
-    label = label_arrays(survey.level_channel).matrix()
-    matrix = [[_chance(label, labels, levels) for levels in every] for labels in every]
-    return LabelChances(every, np.array(matrix), visible=False)
+    """Return how often reports that answer these questions show each combination of levels or of labels."""
+    levels = [len(survey.question(name).levels) for name in names]
+    every = tuple(product(*map(range, levels)))
+    label = label_matrix(survey.level_channel, max(levels))
+    matrix = np.array([[_chance(label, shown, drawn) for drawn in every] for shown in every])
+    return LabelChances(every, matrix, visible=np.array_equal(label, np.eye(len(label))))
 
 
 def _chance(label: FloatArray, labels: Levels, levels: Levels) -> float:
@@ -78,19 +75,6 @@ def _chance(label: FloatArray, labels: Levels, levels: Levels) -> float:
     if len(drawn) > len(set(levels)):  # two labels of one level
         return 0.0
     return prod(float(label[pair]) for pair in drawn)
-
-
-if TYPE_CHECKING:
-    from pldp.estimates.linear.known import Known
-
-_ENTRIES: Final = 1 << 22
-"""Numbers of one block of targets that are worked on at a time."""
-
-_ROUNDING: Final = 1e-9
-"""How far from 1 is nothing but rounding."""
-
-_SAYS_NOTHING: Final = 1e-12
-"""Part of a report up to which a combination of levels counts as not spoken of by any label that came."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +103,6 @@ class Evidence:
         """Number of targets."""
         return int(self.counts.shape[1])
 
-    @property
-    def has_law(self) -> bool:
-        """Whether it is known how likely reports are, so that errors need not be taken from the reports that came."""
-        return self.patterns.law is not None or self.likely_cells is not None
-
     @cached_property
     def reports(self) -> float:
         """Number of reports."""
@@ -141,31 +120,8 @@ class Evidence:
 
     @cached_property
     def undo(self) -> FloatArray:
-        """Λ⁻¹, levels × shown."""
+        """U = Λ⁻¹, levels × shown."""
         return np.asarray(np.linalg.inv(self.chance))
-
-    @cached_property
-    def _joint(self) -> FloatArray | None:
-        """W of (label, pattern) as a whole, where patterns say more than states.
-
-        (Targets or 1) × levels × states × cells: exclusive targets must be alike, others have a prior each.
-        """
-        law = self.patterns.law
-        if self.visible or law is None or law.shape[3] <= law.shape[2]:
-            return None
-        if self.exclusive:
-            if law.shape[1] > 1:
-                return None
-            states = law.shape[2]
-            rest = np.full(states - 1, (1 - 1 / self.targets) / (states - 1))
-            prior = np.append(rest, 1 / self.targets)[None]
-        elif isinstance(self.likely_states, np.ndarray):
-            prior = self.likely_states
-        else:
-            return None
-        mix = norm_sub(self.undo @ self.shown)
-        found = invert_jointly(self.chance, law, prior, (mix + 1e-3) / (mix + 1e-3).sum())
-        return found.reshape(*found.shape[:3], -1)
 
     @cached_property
     def levels(self) -> list[int]:
@@ -180,51 +136,72 @@ class Evidence:
         for start in range(0, self.targets, step):
             yield slice(start, min(start + step, self.targets))
 
+    def of_blocks(self, work: Callable[[slice], FloatArray]) -> FloatArray:
+        """Return what comes of all blocks of targets, one after the other."""
+        return np.concatenate([work(block) for block in self.blocks()])
+
     def flat_shares(self, block: slice) -> FloatArray:
         """Return the shares of (shown, pattern) of some targets, targets × cells."""
-        return _flat(self.shares[:, block])
+        return by_target(self.shares[:, block])
+
+    @cached_property
+    def _joint(self) -> FloatArray | None:
+        """W of (label, pattern) as a whole, where patterns say more than states: (targets or 1) × levels × states × ….
+
+        Exclusive targets must be alike, others have a prior each.
+        """
+        law = self.patterns.law
+        if self.visible or law is None or law.shape[3] <= law.shape[2]:
+            return None
+        prior = self.likely_states
+        if self.exclusive:
+            others = law.shape[2] - 1
+            prior = np.array([[(1 - 1 / self.targets) / others] * others + [1 / self.targets]])
+        if not isinstance(prior, np.ndarray) or (self.exclusive and law.shape[1] > 1):
+            return None
+        mix = norm_sub(self.undo @ self.shown) + 1e-3
+        mixture = (mix / mix.sum())[:, None] * prior[:, None]  # of levels and states, the same states at every level
+        both = np.einsum("st,tixc->itxsc", self.chance, law)
+        flat = both.reshape(len(both), mixture[0].size, -1)
+        found = invert(flat, mixture.reshape(len(mixture), -1))
+        return found.reshape(len(found), *both.shape[1:])
 
     def weights(self, block: slice) -> tuple[FloatArray, FloatArray]:
         """Return W (targets × levels × states but the first × cells) and V (targets × levels × cells).
 
         The first state is what the others leave: what it counts follows from them. A number has one state.
         """
-        wanted = slice(1, None) if self.patterns.states > 1 else slice(None)
-        size = block.stop - block.start
-        if self._joint is not None:
-            joint = self._joint[:, self.levels]
-            table = np.broadcast_to(joint if len(joint) == 1 else joint[block], (size, *joint.shape[1:]))
-            return table[:, :, wanted], table.sum(axis=2)
-        some = slice(None) if self.patterns.weights.shape[2] == 1 else block
-        undo = self.undo[self.levels]
-        own = np.einsum("ts,txic->itxsc", undo, self.patterns.weights[self.levels][:, wanted, some])
-        whole = np.einsum("ts,tic->itsc", undo, self.patterns.whole[self.levels][:, some])
-        pair = own.reshape(*own.shape[:3], -1), whole.reshape(*whole.shape[:2], -1)
-        first, second = (np.broadcast_to(each, (size, *each.shape[1:])) for each in pair)
+        if self._joint is None:
+            patterns, undo = self.patterns.chosen(self.levels, block), self.undo[self.levels]
+            own = np.einsum("ts,txic->itxsc", undo, patterns.weights[:, self.patterns.states > 1 :])
+            whole = np.einsum("ts,tic->itsc", undo, patterns.whole)
+        else:
+            every = self._joint[block if len(self._joint) > 1 else slice(None), self.levels]
+            own, whole = every[:, :, 1:], every.sum(axis=2)
+        flat = own.reshape(*own.shape[:3], -1), whole.reshape(*whole.shape[:2], -1)
+        first, second = (np.broadcast_to(each, (block.stop - block.start, *each.shape[1:])) for each in flat)
         return first, second
 
     def expected(self, block: slice, states: FloatArray, mix: FloatArray) -> FloatArray:
         """Return the shares of (shown, pattern), targets × cells, if these are the shares of states and levels.
 
-        `states` are targets × states, the same at all levels.
+        `states` are targets × states, the same at all levels. Without a law they are those that are likely, or came.
         """
-        law = self.patterns.law
+        law = self.patterns.chosen(self.levels, block).law
         if law is None:
-            return self.flat_shares(block) if self.likely_cells is None else _flat(self.likely_cells[:, block])
-        own = law[self.levels]
-        own = np.broadcast_to(own, (len(own), self.targets, *own.shape[2:]))[:, block]
-        by_level = np.einsum("tixc,ix->tic", own, states[block])
-        return _flat(np.einsum("st,tic->sic", self.chance[:, self.levels] * mix, by_level))
+            return self.flat_shares(block) if self.likely_cells is None else by_target(self.likely_cells[:, block])
+        by_level = np.einsum("tixc,ix->tic", law, states[block])
+        return by_target(np.einsum("st,tic->sic", self.chance[:, self.levels] * mix, by_level))
 
     @cached_property
     def joint(self) -> FloatArray:
         """π̂: the share of people of each level and state, targets × levels × states but the first; unbiased."""
-        return np.concatenate([_mean(self.weights(block)[0], self.flat_shares(block)) for block in self.blocks()])
+        return self.of_blocks(lambda block: _mean(self.weights(block)[0], self.flat_shares(block)))
 
     @cached_property
     def mixes(self) -> FloatArray:
         """ρ̂: the share of people of each level as the reports about each target tell, targets × levels."""
-        return np.concatenate([_mean(self.weights(block)[1], self.flat_shares(block)) for block in self.blocks()])
+        return self.of_blocks(lambda block: _mean(self.weights(block)[1], self.flat_shares(block)))
 
     @cached_property
     def one_mix(self) -> bool:
@@ -241,26 +218,33 @@ class Evidence:
         """A mix that could be true, of the levels that reports say anything about."""
         return norm_sub(self.mix)
 
+    @property
+    def level_chances(self) -> FloatArray:
+        """Λ(s|τ)ρ_τ at the possible mix: how often reports come from each level and show s, shown × levels."""
+        return np.asarray(self.chance[:, self.levels] * self.possible_mix)
+
     def possible(self, shares: FloatArray) -> FloatArray:
         """Return shares of states (targets × states) that could be true, none impossible, near to these estimates.
 
-        `shares` are targets × states but the first.
+        `shares` are targets × states but the first. Where no law stands behind states they are means, and stay.
         """
-        reports = max(self.reports, 2.0)
+        if self.patterns.law is None:
+            return shares
         if callable(self.likely_states):
             return self.likely_states(shares[:, -1])
         if self.likely_states is not None:
             return self.likely_states
         if self.exclusive and self.targets > 1 and shares.shape[1] == 1:
+            reports = max(self.reports, 2.0)
             last = (norm_sub(shares[:, 0]) * reports + 1) / (reports + self.targets)
             return np.stack([1 - last, last], axis=1)
         return self.inside(shares)
 
     def inside(self, shares: FloatArray) -> FloatArray:
         """Return shares of states (targets × states) that are near to these estimates of all but the first."""
-        reports = max(self.reports, 2.0)
-        inside = np.clip(shares, 1 / reports, 1 - 1 / reports)
-        first = np.maximum(1 - inside.sum(axis=1, keepdims=True), 1 / reports)
+        least = 1 / max(self.reports, 2.0)
+        inside = np.clip(shares, least, 1 - least)
+        first = np.maximum(1 - inside.sum(axis=1, keepdims=True), least)
         every = np.concatenate([first, inside], axis=1)
         return np.asarray(every / every.sum(axis=1, keepdims=True))
 
@@ -271,6 +255,12 @@ def _mean(tables: FloatArray, shares: FloatArray) -> FloatArray:
     return np.asarray((flat @ shares[:, :, None]).reshape(tables.shape[:-1]))
 
 
-def _flat(table: FloatArray) -> FloatArray:
+def by_target(table: FloatArray) -> FloatArray:
     """Turn shown × targets × patterns into targets × cells."""
     return np.swapaxes(table, 0, 1).reshape(table.shape[1], -1)
+
+
+def proportions(states: FloatArray) -> FloatArray:
+    """Return the shares of the states but the last among people of whom that is not true."""
+    others = states[:, :-1]
+    return np.asarray(others / np.maximum(others.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

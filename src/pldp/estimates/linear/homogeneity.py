@@ -32,7 +32,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import block_diag
 from scipy.optimize import brentq
 from scipy.special import chdtri, chndtr
 
@@ -43,63 +42,38 @@ from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, tail_probabili
 from pldp.estimates.results.intervals import normal_reach
 from pldp.mechanisms.arrays import FloatArray
 
-POWER: Final = 0.8
-"""Probability with which a difference counts as noticed."""
-
-
-def power(noncentrality: float, degrees: int, level: float = TEST_LEVEL) -> float:
-    """Return the probability that a χ² test of this false-alarm rate rejects.
-
-    >>> round(power(0.0, 3), 6), round(power(11.68, 1), 3)
-    (0.01, 0.8)
-    """
-    return 1 - float(chndtr(float(chdtri(degrees, level)), degrees, noncentrality))
+POWER: Final = 0.8  # probability with which a difference is noticed
+TESTED_VALUES: Final = 256  # a test looks at this many values at most
+SURE: Final = 4.0  # standard errors above 0 from which on a value is surely there
+ENOUGH: Final = 1.0  # reports that every (shown, pattern) of a tested target must expect; cumulants correct the rest
+_DARK: Final = 1e-9  # part of the largest eigenvalue of a covariance below which f̂ takes a direction off
 
 
 @lru_cache(maxsize=1024)  # every table and question of a survey asks for the same few
 def noncentrality(degrees: int, level: float = TEST_LEVEL, wanted: float = POWER) -> float:
-    """Return the noncentrality at which a χ² test of this false-alarm rate rejects with the wanted probability.
+    """Return the noncentrality at which a χ² test of this false-alarm rate rejects with the wanted probability."""
+    critical, above = float(chdtri(degrees, level)), 1.0
 
-    >>> [round(noncentrality(degrees), 2) for degrees in (1, 7, 255)]
-    [11.68, 19.79, 79.9]
-    """
-    above = 1.0
-    while power(above, degrees, level) < wanted:
+    def missing(tried: float) -> float:
+        return wanted - (1 - float(chndtr(critical, degrees, tried)))
+
+    while missing(above) > 0:
         above *= 2
-    return float(brentq(lambda tried: power(tried, degrees, level) - wanted, 0.0, above, xtol=1e-6))
-
-
-def smallest_noticed(unit: float, degrees: int, tests: int = 1) -> float:
-    """Return the difference noticed with 80 %, where one unit contributes so much to the noncentrality.
-
-    With Bonferroni's correction for several tests, it is what one of them notices on its own.
-
-    >>> round(smallest_noticed(1 / 0.02**2, 1), 4)        # 3.42 standard errors of 2 % each
-    0.0683
-    """
-    return math.sqrt(noncentrality(degrees, TEST_LEVEL / tests) / unit) if unit > 0 else math.inf
-
-
-TESTED_VALUES: Final = 256
-"""A test looks at this many values at most."""
-
-SURE: Final = 4.0
-"""Standard errors above 0 from which on a value is surely there."""
+    return float(brentq(missing, 0.0, above, xtol=1e-6))
 
 
 def values_to_test(shares: FloatArray, errors: FloatArray) -> npt.NDArray[np.intp]:
     """Return the values that a test looks at: one less than all (shares sum to 1), `TESTED_VALUES` at most.
 
-    Where values are too many, those that are surely there come first, the largest before others, and the rest in the
-    order of the survey. Not the largest of all: among rare values the largest ones are those where chance has added
-    most, in one group or the other, so that groups would seem to differ.
+    Of too many these are the largest that are surely there, and others in the order of the survey. Not the largest of
+    all: of rare values these are the ones where chance has added most, in one group or the other, so that groups would
+    seem to differ.
     """
     order = np.argsort(-shares, kind="stable")
-    most = min(len(shares) - 1, TESTED_VALUES)
-    if most == len(shares) - 1:
-        return order[:most]
-    sure = shares[order] > SURE * errors[order]
-    return np.concatenate([order[sure], np.sort(order[~sure])])[:most]
+    if len(shares) > TESTED_VALUES + 1:
+        sure = shares[order] > SURE * errors[order]
+        order = np.concatenate([order[sure], np.sort(order[~sure])])
+    return order[: min(len(shares) - 1, TESTED_VALUES)]
 
 
 def stricter_half(noise: Sequence[float], people: FloatArray) -> npt.NDArray[np.bool_]:
@@ -133,8 +107,7 @@ def null_shares(shares: FloatArray, errors: FloatArray, chosen: npt.NDArray[np.i
     unsure = shares <= SURE * errors
     tested = np.ones(len(shares), bool)
     if len(chosen) < len(shares) - 1:
-        tested[:] = False
-        tested[chosen] = True
+        tested = np.isin(np.arange(len(shares)), chosen)
     smooth = shares.copy()
     for part in (unsure & tested, unsure & ~tested):
         if part.any():
@@ -173,22 +146,15 @@ def homogeneity_of_groups(
 ) -> Homogeneity:
     """Test whether independent groups of people have one mean vector, given the covariance of each one's estimate.
 
-    θ_g = f_g − f̄ for all groups but the last. Those marked in `stricter` differ from others by a column of `moves`.
+    Those marked in `stricter` differ from others by a column of `moves`.
     """
-    count, size = len(means), len(means[0])
-    precisions = [np.linalg.inv(covariance) for covariance in covariances]
-    weights = np.linalg.solve(np.sum(precisions, axis=0), np.concatenate(precisions, axis=1))
-    project = (np.eye(count * size) - np.tile(weights, (count, 1)))[: (count - 1) * size]
-    covariance = project @ block_diag(*covariances) @ project.T
-    moved = np.kron(stricter.astype(float)[:, None], moves)
-    return homogeneity_of_vector(project @ np.concatenate(means), covariance, project @ moved)
-
-
-ENOUGH: Final = 1.0
-"""Reports that every (shown, pattern) of a target must expect to be tested; cumulants correct for what is left."""
-
-_DARK: Final = 1e-9
-"""Part of the largest eigenvalue of a covariance below which a direction is one that f̂ takes off."""
+    precisions = np.linalg.inv(np.array(covariances))
+    moved = np.where(stricter[:, None, None], moves, 0.0)
+    every = np.concatenate([np.array(means)[:, :, None], moved], axis=2)
+    # Of f_g and of each move: Σ_g (f_g − f̄)ᵀ C_g⁻¹ (f_g − f̄), f̄ the mean of the least variance.
+    apart = every - np.linalg.solve(precisions.sum(axis=0), (precisions @ every).sum(axis=0))
+    statistic, *units = np.einsum("gam,gab,gbm->m", apart, precisions, apart, optimize=True).tolist()
+    return _referred(statistic, min(units), (len(means) - 1) * len(means[0]))
 
 
 def homogeneity_of_targets(
@@ -203,42 +169,46 @@ def homogeneity_of_targets(
     if degrees < 1:
         return None
     if fitted is None or evidence.known:
-        evidence = _without_known(evidence)
+        evidence = replace(evidence, known=())  # a given mix may be wrong, and must not be blamed on levels
         fitted = decode(evidence)
-    move = level_move(evidence, noise)
-    p_values, statistics, units = [], [], []
-    for block in evidence.blocks():
-        theta, added, chances = _theta(fitted, block)
+    states, move = fitted.states, level_move(evidence, noise)
+
+    def test(block: slice) -> FloatArray:
+        theta, added = contrasts(evidence, block, states[:, -1])
+        chances = evidence.expected(block, states, evidence.possible_mix)
         enough = np.where(chances > 0, chances, np.inf).min(axis=1) * evidence.reports >= ENOUGH
         theta, added, chances = theta[enough], added[enough], chances[enough]
         roots = _inverse_roots((added * chances[:, None]) @ np.swapaxes(added, 1, 2), degrees)
-        standardised = roots @ theta[:, :, None]
-        squares = evidence.reports * (standardised[..., 0] ** 2).sum(axis=1)
-        second, third = _cumulants(roots @ added, chances, evidence.reports)
-        p_values.append(tail_probability(squares, degrees, second, third))
-        statistics.append(squares)
-        units.append(evidence.reports * ((roots @ move) ** 2).sum(axis=1))
-    tails, squares, unit = (np.concatenate(each) for each in (p_values, statistics, units))
-    if not len(tails):
+        squares = evidence.reports * ((roots @ theta[:, :, None]) ** 2).sum(axis=(1, 2))
+        cumulants = _cumulants(roots @ added, chances, evidence.reports)
+        units = evidence.reports * ((roots @ move) ** 2).sum(axis=1)
+        return np.stack([tail_probability(squares, degrees, *cumulants), squares, *cumulants, units], axis=1)
+
+    tested = evidence.of_blocks(test)
+    if not len(tested):
         return None
-    worst = int(tails.argmin())
-    noticed = smallest_noticed(float(unit.min()), degrees, len(tails))
-    p_value = min(1.0, float(tails[worst]) * len(tails))
-    return Homogeneity(float(squares[worst]), degrees, p_value, p_value < TEST_LEVEL, noticed, len(tails))
+    _, square, second, third, _ = tested[tested[:, 0].argmin()].tolist()
+    return _referred(square, float(tested[:, 4].min()), degrees, (second, third), len(tested))
 
 
 def homogeneity_of_vector(
     theta: FloatArray, covariance: FloatArray, moves: FloatArray, cumulants: tuple[float, float] | None = None
 ) -> Homogeneity:
-    """Test all numbers together: θ of all levels but one, its covariance, and where a difference of 1 moves it.
+    """Test all numbers together: θ of all levels but one, its covariance, and (a column each) how differences move it.
 
-    `moves` has a column for each difference that is looked for; the one that is hardest to notice counts. `cumulants`
-    are those of the statistic where they are not those of χ².
+    The difference that is hardest to notice counts. `cumulants` are those of the statistic if not those of χ².
     """
     inverse = np.linalg.inv(covariance)
     units = np.einsum("am,ab,bm->m", moves, inverse, moves)
-    noticed = smallest_noticed(float(units.min()), len(theta))
-    return Homogeneity.of(float(theta @ inverse @ theta), len(theta), noticed=noticed, cumulants=cumulants)
+    return _referred(float(theta @ inverse @ theta), float(units.min()), len(theta), cumulants)
+
+
+def _referred(
+    statistic: float, unit: float, degrees: int, cumulants: tuple[float, float] | None = None, tests: int = 1
+) -> Homogeneity:
+    """Refer the worst of so many statistics to χ²; a difference of 1 adds a `unit` to the noncentrality of one."""
+    noticed = math.sqrt(noncentrality(degrees, TEST_LEVEL / tests) / unit) if unit > 0 else math.inf
+    return Homogeneity.of(statistic, degrees, tests, noticed, cumulants)
 
 
 def unseen_bias(precise: Linear, free: Linear) -> float:
@@ -259,24 +229,24 @@ def least_difference(evidence: Evidence) -> float:
     Of every two levels, and of those that pooling by precision prefers against all, the difference of shares less as
     many errors as chance could make of the largest of all of them. 0 where nothing is sure.
     """
-    mix, levels = evidence.mix, len(evidence.levels)
+    levels = len(evidence.levels)
     if levels < 2:
         return 0.0
-    preferred = decode(evidence).level_weights - mix
     pairs = [np.eye(levels)[one] - np.eye(levels)[two] for one, two in combinations(range(levels), 2)]
-    compared = np.array([*pairs, preferred])
-    gained = np.maximum(compared, 0).sum(axis=1)
-    compared = compared[gained > 0] / gained[gained > 0, None]
+    compared = np.array([*pairs, decode(evidence).level_weights - evidence.mix])
+    gained = np.maximum(compared, 0).sum(axis=1, keepdims=True)
+    compared = (compared / np.maximum(gained, np.finfo(np.float64).tiny))[gained[:, 0] > 0]
     reach = normal_reach(1 - TEST_LEVEL, len(compared) * max(evidence.targets - 1, 1))
-    sure = 0.0
-    for block in evidence.blocks():
+
+    def surely(block: slice) -> FloatArray:
         own, whole = evidence.weights(block)
         people = evidence.mixes[block, :, None]
         shares = evidence.joint[block, :, -1:] / people
         added = (own[:, :, -1] - shares * whole) / people  # what one report adds to the share of a level
         errors = np.sqrt(((compared @ added) ** 2 @ evidence.flat_shares(block)[:, :, None])[..., 0] / evidence.reports)
-        sure = max(sure, float((np.abs(shares[..., 0] @ compared.T) - reach * errors).max()))
-    return sure
+        return np.asarray(np.abs(shares[..., 0] @ compared.T) - reach * errors)
+
+    return max(0.0, float(evidence.of_blocks(surely).max()))
 
 
 def level_move(evidence: Evidence, noise: Sequence[float]) -> FloatArray:
@@ -289,29 +259,14 @@ def level_move(evidence: Evidence, noise: Sequence[float]) -> FloatArray:
 def contrasts(evidence: Evidence, block: slice, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return θ with f̂ by size (targets × levels), and what one report adds to it (targets × levels × cells).
 
-    With f̂ by size the θ of all levels sum to 0.
+    With f̂ by size, θ_τ = π̂_τ − ρ̂_τ·Σπ̂/Σρ̂: the θ of all levels sum to 0.
     """
     own, whole = evidence.weights(block)
+    joint, mix = evidence.joint[block, :, -1], evidence.mixes[block]
+    parts = mix / mix.sum(axis=1, keepdims=True)
     apart = own[:, :, -1] - shares[block, None, None] * whole
-    mix = evidence.mixes[block]
-    total = mix.sum(axis=1)
-    by_size = evidence.joint[block, :, -1].sum(axis=1) / total
-    theta = evidence.joint[block, :, -1] - by_size[:, None] * mix
-    psi = apart.sum(axis=1) / total[:, None]
-    return theta, apart - mix[:, :, None] * psi[:, None]
-
-
-def _theta(fitted: Linear, block: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return θ of some targets, what one report adds to it, and the chances of cells under the hypothesis."""
-    evidence = fitted.evidence
-    theta, added = contrasts(evidence, block, fitted.states[:, -1])
-    chances = evidence.expected(block, fitted.states, evidence.possible_mix)
-    return theta, added, chances
-
-
-def _without_known(evidence: Evidence) -> Evidence:
-    """Forget what is known beforehand: a given mix may be wrong, and must not be blamed on levels."""
-    return replace(evidence, known=()) if evidence.known else evidence
+    theta = joint - parts * joint.sum(axis=1, keepdims=True)
+    return theta, apart - parts[:, :, None] * apart.sum(axis=1, keepdims=True)
 
 
 def _inverse_roots(covariance: FloatArray, degrees: int) -> FloatArray:
@@ -323,23 +278,13 @@ def _inverse_roots(covariance: FloatArray, degrees: int) -> FloatArray:
     return np.asarray(np.swapaxes(vectors * scale[:, None], 1, 2))
 
 
-def _triples(added: FloatArray, chances: FloatArray) -> FloatArray:
-    """Return Σ_abd (E y_a y_b y_d)²: over pairs of cells, Σ_cd p_c p_d (y_c·y_d)³, where these are fewer."""
-    targets, degrees, cells = added.shape
-    if cells <= degrees**2:
-        products = (np.swapaxes(added, 1, 2) @ added) ** 3
-        return np.asarray((chances * (products @ chances[:, :, None])[..., 0]).sum(axis=1))
-    pairs = (added[:, :, None] * added[:, None]).reshape(targets, degrees**2, cells) * chances[:, None]
-    return np.asarray(((pairs @ np.swapaxes(added, 1, 2)) ** 2).sum(axis=(1, 2)))
-
-
 def _cumulants(added: FloatArray, chances: FloatArray, reports: float) -> tuple[FloatArray, FloatArray]:
     """Return κ₂ and κ₃ of X², target by target, from the standardised θ of one report."""
     degrees = added.shape[1]
     square = (added**2).sum(axis=1)
-    fourth = ((chances * square**2).sum(axis=1) - degrees**2 - 2 * degrees) / reports
-    mixed = ((added * (chances * square)[:, None]).sum(axis=2) ** 2).sum(axis=1)
-    skewness = 4 * _triples(added, chances) + 6 * mixed
+    bent = np.maximum(((chances * square**2).sum(axis=1) - degrees**2 - 2 * degrees) / reports, 0.0)
+    third = 6 * ((added * (chances * square)[:, None]).sum(axis=2) ** 2).sum(axis=1)
+    for along in np.moveaxis(added, 1, 0):  # 4·Σ_ijk (E y_i y_j y_k)², one i at a time
+        third += 4 * (((added * (chances * along)[:, None]) @ np.swapaxes(added, 1, 2)) ** 2).sum(axis=(1, 2))
     sixth = (chances * square**3).sum(axis=1) / reports**2
-    bent = np.maximum(fourth, 0.0)
-    return 2 * degrees + bent, 8 * degrees + 12 * bent + skewness / reports + sixth
+    return 2 * degrees + bent, 8 * degrees + 12 * bent + third / reports + sixth

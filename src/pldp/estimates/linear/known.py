@@ -23,13 +23,10 @@ import numpy as np
 
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.mix import MixBounds
-from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, SupportLaw
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays
 
-_NONE: Final = 1e-9
-"""Variance of the sum, in those of all shares, that is nothing but rounding."""
-
-_LARGEST_UNLIKE: Final = 512
-"""Labels with budgets of their own up to which the sum is used: it explains about one part in k of a variance."""
+_NONE: Final = 1e-9  # variance of the sum, in those of all shares, that is nothing but rounding
+_LARGEST_UNLIKE: Final = 512  # labels with own budgets up to which the sum is used: it explains 1/k of a variance
 
 
 class Known(Protocol):
@@ -54,44 +51,41 @@ class Known(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GivenMix:
-    """A known mix of levels: M ρ̂ is `bounds.middle`, off by their spread; M is levels of the bounds × combinations."""
+    """A known mix of levels: M ρ̂ is `bounds.middle`, off by their spread; M is levels of the bounds × combinations.
+
+    φ depends on what a report shows of levels alone.
+    """
 
     bounds: MixBounds
     members: FloatArray
 
     always = False
 
-    def _rows(self, evidence: Evidence) -> FloatArray:
-        """φ: what a report that shows s counts for every level of the bounds."""
-        return np.asarray(self.members @ evidence.undo)
-
     def off(self, evidence: Evidence) -> FloatArray:
         """Compare the labels with the middle of the bounds."""
-        return np.asarray(self._rows(evidence) @ evidence.shown - self.bounds.middle)
+        return np.asarray(self.members @ evidence.undo @ evidence.shown - self.bounds.middle)
+
+    def _centred(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+        """Return φ less its mean, functionals × shown, and the chance of what is shown."""
+        rows, shown = self.members @ evidence.undo, evidence.level_chances.sum(axis=1)
+        return rows - (rows @ shown)[:, None], shown
 
     def covariance(self, evidence: Evidence, states: FloatArray) -> FloatArray:
         """Return that of labels, and n times what the middle may be off."""
         del states
-        rows, shown = self._rows(evidence), _expected_labels(evidence)
-        mean = rows @ shown
-        return np.asarray((rows * shown) @ rows.T - np.outer(mean, mean) + evidence.reports * self.bounds.spread)
+        rows, shown = self._centred(evidence)
+        return np.asarray((rows * shown) @ rows.T + evidence.reports * self.bounds.spread)
 
     def along(self, evidence: Evidence, block: slice, psi: FloatArray, states: FloatArray) -> FloatArray:
-        """Sum over patterns: φ depends on the label alone."""
-        rows = self._rows(evidence)
-        rows = rows - (rows @ _expected_labels(evidence))[:, None]
+        """Sum over patterns."""
         chances = evidence.expected(block, states, evidence.possible_mix)
         by_label = (psi * chances[:, None]).reshape(*psi.shape[:2], len(evidence.chance), -1).sum(axis=3)
-        return np.asarray(by_label @ rows.T)
+        return np.asarray(by_label @ self._centred(evidence)[0].T)
 
     def ends(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
         """A label counts one number."""
-        rows = self._rows(evidence)[:, :, None]
+        rows = (self.members @ evidence.undo)[:, :, None]
         return rows, rows
-
-
-def _expected_labels(evidence: Evidence) -> FloatArray:
-    return np.asarray(evidence.chance[:, evidence.levels] @ evidence.possible_mix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +117,7 @@ class SumToOne:
 
     def covariance(self, evidence: Evidence, states: FloatArray) -> FloatArray:
         """Sum U_ls U_ms E_u[h_l h_m] over labels s and the true level u; 0 where the sum is always 1."""
-        chance, undo = self._chances(evidence), evidence.undo[evidence.levels]
+        chance, undo = evidence.level_chances, evidence.undo[evidence.levels]
         mean, _, along, slope = self._moments(evidence, states)
         both = np.einsum("uli,mi->ulm", along, 1 / slope) + mean[:, :, None] * mean[:, None, :]
         found = np.einsum("su,ls,ms,ulm->lm", chance, undo, undo, both)
@@ -133,7 +127,7 @@ class SumToOne:
 
     def along(self, evidence: Evidence, block: slice, psi: FloatArray, states: FloatArray) -> FloatArray:
         """ψ is α + β·t_i for each label s: its first pattern is t_i = 0, its last one t_i = 1."""
-        chance, undo = self._chances(evidence), evidence.undo[evidence.levels]
+        chance, undo = evidence.level_chances, evidence.undo[evidence.levels]
         mean, supports, along, _ = self._moments(evidence, states)
         table = psi.reshape(*psi.shape[:2], len(evidence.chance), -1)
         alpha, beta = table[..., 0], table[..., -1] - table[..., 0]
@@ -142,38 +136,28 @@ class SumToOne:
         return np.asarray(constant + np.einsum("ifs,su,ls,uli->ifl", beta, chance, undo, mixed))
 
     def ends(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """A report supports as few, or as many, labels as any output that does, or does not, support the target."""
-        undo, sizes = evidence.undo[evidence.levels], self.forms[0].support_sizes
-        size = self.forms[0].channel.size
-        least, most = ([0, 1], [size - 1, size]) if sizes is None else (np.tile(end, 2) for end in _range(sizes))
-        sums = [
-            [(np.array(end) - law.constant.sum()) / law.slope.mean() - 1 for law in self._laws(evidence)]
-            for end in (least, most)
-        ]
-        low, high = (undo[:, :, None] * np.array(own)[:, None, :] for own in sums)
-        return low, high
-
-    def _laws(self, evidence: Evidence) -> list[SupportLaw]:
-        return [self.forms[level].support_law() for level in evidence.levels]
-
-    @staticmethod
-    def _chances(evidence: Evidence) -> FloatArray:
-        """Λ(s|u)ρ_u."""
-        return np.asarray(evidence.chance[:, evidence.levels] * evidence.possible_mix)
+        """A report supports as few, or as many, labels as any output that does not, or does, support the target."""
+        sizes, size = self.forms[0].support_sizes, self.forms[0].channel.size
+        if sizes is None:
+            least, most = np.array([0, 1]), np.array([size - 1, size])
+        else:
+            least, most = np.tile(sizes[sizes > 0].min(), 2), np.tile(sizes.max(), 2)
+        laws = [self.forms[level].support_law() for level in evidence.levels]
+        low, high = (
+            np.array([(end - law.constant.sum()) / law.slope.mean() - 1 for law in laws]) for end in (least, most)
+        )
+        undo = evidence.undo[evidence.levels][:, :, None]
+        return undo * low[:, None], undo * high[:, None]
 
     def _moments(self, evidence: Evidence, states: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return E_u h_l, E_u t_i, Cov_u(t_i, h_l) (true level u, level l, label i), and d_l."""
-        shares, laws = states[:, -1], self._laws(evidence)
+        shares, forms = states[:, -1], [self.forms[level] for level in evidence.levels]
+        laws = [form.support_law() for form in forms]
         slope, constant = np.array([law.slope for law in laws]), np.array([law.constant for law in laws])
         supports = np.array([law.mean(shares) for law in laws])
         mean = ((supports[:, None] - constant) / slope).sum(axis=2) - 1
-        along = np.array([_along_sum(self.forms[level], shares, 1 / slope) for level in evidence.levels])
+        along = np.array([_along_sum(form, shares, 1 / slope) for form in forms])
         return mean, supports, along, slope
-
-
-def _range(sizes: FloatArray) -> tuple[float, float]:
-    """Return the fewest labels that an output supports, if it supports any, and the most."""
-    return float(sizes[sizes > 0].min()), float(sizes.max())
 
 
 def _along_sum(form: LabelArrays, shares: FloatArray, factors: FloatArray) -> FloatArray:

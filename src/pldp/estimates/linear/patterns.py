@@ -32,8 +32,11 @@ import numpy.typing as npt
 
 from pldp.mechanisms.arrays import FloatArray, IntArray, LabelArrays, SetPatterns, patterns_of
 
-_SINGULAR: Final = 1e-13
-"""Singular values below this part of the largest one count as none."""
+_SINGULAR: Final = 1e-13  # singular values below this part of the largest one count as none
+
+LARGEST_EXACT: Final = 5  # items of a set up to which each of the 2^m parts that people can have is a state of its own
+
+Targets = slice | npt.NDArray[np.intp]
 
 
 def invert(law: FloatArray, prior: FloatArray) -> FloatArray:
@@ -50,26 +53,6 @@ def invert(law: FloatArray, prior: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.pinv(scaled @ np.swapaxes(law, -1, -2), rcond=_SINGULAR) @ scaled)
 
 
-def invert_jointly(chance: FloatArray, law: FloatArray, prior: FloatArray, mix: FloatArray) -> FloatArray:
-    """Return what (label, pattern) counts for (level, state): targets × levels × states × labels × patterns.
-
-    `chance` are labels × levels, `law` levels × targets × states × patterns; states have the prior (targets × states)
-    at every level of the mix. Where patterns are more than states they tell about the level, too, and so say more than
-    the label alone.
-    """
-    labels, levels = chance.shape
-    _, _, states, patterns = law.shape
-    targets = len(prior)
-    both = np.einsum("st,tixc->itxsc", chance, np.broadcast_to(law, (levels, targets, states, patterns)))
-    flat = both.reshape(targets, levels * states, labels * patterns)
-    weights = invert(flat, (mix[None, :, None] * prior[:, None]).reshape(targets, -1))
-    return weights.reshape(targets, levels, states, labels, patterns)
-
-
-LARGEST_EXACT: Final = 5
-"""Items of a set up to which each of the 2^m parts that people can have is a state of its own."""
-
-
 @dataclass(frozen=True, eq=False)
 class Patterns:
     """The law of patterns and what they count, of one question (or several together) at all its levels.
@@ -84,11 +67,6 @@ class Patterns:
     whole: FloatArray  # levels × (targets or 1) × patterns
 
     @classmethod
-    def of(cls, law: FloatArray, prior: FloatArray) -> Patterns:
-        """Invert the law, level by level; the prior (of states) matters only where patterns are more than states."""
-        return cls.weighted(law, np.moveaxis(invert(law, prior), 2, 1))
-
-    @classmethod
     def weighted(cls, law: FloatArray | None, weights: FloatArray) -> Patterns:
         """Take weights that are known."""
         return cls(law, weights, weights.sum(axis=1))
@@ -98,18 +76,19 @@ class Patterns:
         """Number of states."""
         return int(self.weights.shape[1])
 
-    def chosen(self, levels: Sequence[int]) -> Patterns:
-        """Return those of some of the levels."""
-        places = list(levels)
-        law = None if self.law is None else self.law[places]
-        return Patterns(law, self.weights[places], self.whole[places])
+    def chosen(self, levels: Sequence[int], targets: Targets = slice(None)) -> Patterns:
+        """Return those of some levels, and of some targets where these are not all alike."""
+        law = None if self.law is None else _of_targets(self.law, targets)[levels]
+        weights = _of_targets(self.weights.swapaxes(1, 2), targets)[levels]
+        return Patterns(law, weights.swapaxes(1, 2), _of_targets(self.whole, targets)[levels])
 
     def repeated(self, targets: npt.NDArray[np.intp]) -> Patterns:
         """Return those of many targets, each of which is like one of these; nothing is copied if all are alike."""
-        if self.weights.shape[2] == 1:
-            return self
-        law = None if self.law is None else self.law[:, targets]
-        return Patterns(law, self.weights[:, :, targets], self.whole[:, targets])
+        return self.chosen(range(len(self.weights)), targets)
+
+
+def _of_targets(table: FloatArray, targets: Targets) -> FloatArray:
+    return table if table.shape[1] == 1 else table[:, targets]
 
 
 def label_patterns(forms: Sequence[LabelArrays]) -> Patterns:
@@ -118,29 +97,20 @@ def label_patterns(forms: Sequence[LabelArrays]) -> Patterns:
     What reports count for is "another label" and "this one": the law tells more states apart, which only say how likely
     patterns are. Levels that show may tell other states, or fewer.
     """
-    laws = [form.pattern_law() for form in forms]
-    size, states, count = (max(sizes) for sizes in zip(*(law.shape for law in laws), strict=True))
-    law = np.array([np.broadcast_to(_as_states(each, states, count), (size, states, count)) for each in laws])
-    weights = np.array([np.broadcast_to(as_patterns(_last(each), count), (size, count)) for each in laws])
-    if size > 1 and all(len(each) == 1 for each in laws):
-        law, weights = law[:, :1], weights[:, :1]
-    return Patterns.weighted(law, np.stack([1 - weights, weights], axis=1))
+    own = [form.pattern_law() for form in forms]
+    size, states, count = (max(sizes) for sizes in zip(*(law.shape for law in own), strict=True))
+    laws, weights = np.zeros((len(own), size, states, count)), np.zeros((len(own), size, count))
+    for level, law in enumerate(own):
+        counted = invert(law, np.full(law.shape[1], 1 / law.shape[1]))[:, -1]  # for the last state, others being alike
+        others = np.repeat(law[:, :1], states - law.shape[1], axis=1)  # states that this level does not tell apart
+        laws[level] = as_patterns(np.concatenate([others, law], axis=1), count)
+        weights[level] = as_patterns(counted, count)
+    return Patterns.weighted(laws, np.stack([1 - weights, weights], axis=1))
 
 
 def label_states(forms: Sequence[LabelArrays], shares: FloatArray) -> FloatArray:
     """Return the shares of the states of each label that the level with most of them tells apart."""
     return max(forms, key=lambda form: form.pattern_law().shape[1]).pattern_states(shares)
-
-
-def _last(law: FloatArray) -> FloatArray:
-    """Return what patterns count for the last state, the others being as likely as each other."""
-    return invert(law, np.full(law.shape[1], 1 / law.shape[1]))[:, -1]
-
-
-def _as_states(law: FloatArray, states: int, patterns: int) -> FloatArray:
-    """Tell more other states and patterns apart, which this law does not."""
-    others = np.repeat(law[:, :1], states - law.shape[1], axis=1)
-    return as_patterns(np.concatenate([others, law], axis=1), patterns)
 
 
 def as_patterns(table: FloatArray, count: int) -> FloatArray:
@@ -151,7 +121,8 @@ def as_patterns(table: FloatArray, count: int) -> FloatArray:
 def row_patterns(forms: Sequence[LabelArrays], classes: npt.NDArray[np.intp]) -> Patterns:
     """Return what rows of bits show of each label: the class of their number of ones, and the bit itself."""
     size = forms[0].channel.size
-    return Patterns.of(np.array([form.row_law(classes) for form in forms]), np.array([1 - 1 / size, 1 / size]))
+    law = np.array([form.row_law(classes) for form in forms])
+    return Patterns.weighted(law, np.moveaxis(invert(law, np.array([1 - 1 / size, 1 / size])), 2, 1))
 
 
 def item_patterns(forms: Sequence[SetPatterns], sets: IntArray, likely: FloatArray) -> Patterns:

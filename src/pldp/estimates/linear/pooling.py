@@ -11,11 +11,20 @@
 
   weighs levels and states together: what other states say of the wanted one counts, too. Targets share one S, their
   mean, so that what sums to 1 still does (`alike`), or have one each.
-- **Within a bound** the shares of levels differ by at most Δ: f̂ = Σ_τ a_τ π̂_τ is then off by at most Δ·t, and a gives
-  the shortest interval that allows for it (`pldp.estimates.linear.differ`).
+- **Within a bound** shares of levels differ by at most Δ. With weights a_τ, Σ a_τ ρ_τ = 1, the estimate Σ a_τ π̂_τ is
+  then off by at most
+
+      Δ·t,        t = Σ ((a_τ − 1) ρ_τ)₊,
+
+  reached where all levels that count for more than their people have a share that is larger by Δ. With s² = aᵀSa/n the
+  interval f̂ ± s·cv(Δt/s) holds for every such bias, cv(b) bounding |N(b, 1)| with the wanted confidence; `decode` takes
+  the a with the shortest one. Δ = 0 is by precision (with one weight for all states), a bound out of reach by size.
 
 One report adds ψ(s, c) = Σ_τx b_τx (W_τx(s, c) − f_x V_τ(s, c)) to the error; variance, covariance, the test,
 intervals of few reports and forged reports are sums over ψ.
+
+Reference: Armstrong, Kolesár, "Optimal inference in a class of regression models" (2018), for bounds; Donoho,
+"Statistical Estimation and Optimal Recovery" (1994).
 """
 
 from __future__ import annotations
@@ -26,18 +35,21 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import chndtrix, ndtr, ndtri
 
-from pldp.estimates.linear.differ import bounded_weights
-from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.evidence import Evidence, by_target, proportions
 from pldp.estimates.linear.known import Known
 from pldp.estimates.results.options import Pool, Target
 from pldp.mechanisms.arrays import FloatArray
 
-_ROUNDS: Final = 2
-"""Rounds of weights: the first are those of the shares by size, which may be rough."""
+_ROUNDS: Final = 2  # of weights: the first are those of the shares by size, which may be rough
+_DARK: Final = 1e-9  # part of the largest eigenvalue below which a direction of a covariance counts as none
 
-_DARK: Final = 1e-9
-"""Part of the largest eigenvalue below which a direction of a covariance counts as none."""
+REACH: Final = float(ndtri(0.975))  # standard errors of the intervals that weights within a bound are best for
+_FAR: Final = 12.0  # bias in standard errors from which on only one side of an interval can miss
+_CERTAIN: Final = 7.0  # standard errors beyond which all is lost in rounding: there the bias is added as it is
+_ON_THE_LINE: Final = 33
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +73,8 @@ class Linear:
     base: FloatArray
     slope: FloatArray
     weights: FloatArray
-    gains: tuple[tuple[Known, FloatArray, FloatArray], ...] = ()  # gain and K, targets × functionals each
     bound: float = math.inf
+    gains: tuple[tuple[Known, FloatArray, FloatArray], ...] = ()  # gain and K, targets × functionals each
 
     @property
     def reports(self) -> float:
@@ -74,29 +86,22 @@ class Linear:
         """The parts of the levels in the estimates, which sum to 1."""
         return np.asarray((self.weights[:, :, -1] * self.evidence.mixes).mean(axis=0))
 
-    @cached_property
-    def _gained(self) -> tuple[FloatArray, FloatArray]:
-        """By how much levels count for more than their people, and ρ̂, targets × levels."""
-        mixes = self.evidence.mixes
-        return np.maximum(self.weights[:, :, -1] - 1, 0.0), np.maximum(mixes / mixes.sum(axis=1, keepdims=True), 0.0)
-
-    @cached_property
+    @property
     def bias(self) -> FloatArray:
         """The most that each estimate is off if the shares of levels differ by as much as the bound allows."""
-        if self.pool == "precision" or not math.isfinite(self.bound):
-            return np.zeros(self.evidence.targets)
-        gained, people = self._gained
-        return np.asarray(self.bound * (gained * people).sum(axis=1))
+        return self._bias[0]
 
     @cached_property
-    def _mix_error(self) -> FloatArray:
-        """The variance of that bias, as the mix of levels is estimated."""
-        if not self.bias.any():
-            return np.zeros(1)
-        evidence = self.evidence
+    def _bias(self) -> tuple[FloatArray, FloatArray]:
+        """Δ·t of each estimate, and its variance, as the mix of levels is estimated."""
+        evidence, mixes = self.evidence, self.evidence.mixes
+        if self.pool == "precision" or not math.isfinite(self.bound):
+            return np.zeros(evidence.targets), np.zeros(evidence.targets)
+        people = np.maximum(mixes / mixes.sum(axis=1, keepdims=True), 0.0)
+        gained = self.bound * np.maximum(self.weights[:, :, -1] - 1, 0.0)
         rows = evidence.undo[evidence.levels]
         centred = rows - (rows @ evidence.shown)[:, None]
-        return np.asarray(self.bound**2 * (self._gained[0] @ centred) ** 2 @ evidence.shown / self.reports)
+        return (gained * people).sum(axis=1), (gained @ centred) ** 2 @ evidence.shown / self.reports
 
     @cached_property
     def psi(self) -> FloatArray:
@@ -116,27 +121,30 @@ class Linear:
     @cached_property
     def lawful(self) -> FloatArray:
         """The mean of ψ² by the law at likely shares."""
-        found, mix = np.zeros(self.evidence.targets), self.evidence.possible_mix
-        for block in self.evidence.blocks():
-            square = _by_target(self.psi[:, block]) ** 2
-            found[block] = (self.evidence.expected(block, self.states, mix) * square).sum(axis=1)
-        return found
+        evidence, mix = self.evidence, self.evidence.possible_mix
+
+        def mean(block: slice) -> FloatArray:
+            chances = evidence.expected(block, self.states, mix)
+            return np.asarray((chances * by_target(self.psi[:, block]) ** 2).sum(axis=1))
+
+        return evidence.of_blocks(mean)
 
     @cached_property
     def by_person(self) -> tuple[FloatArray, FloatArray]:
         """The mean and the variance of ψ of one report of people of each level and state, targets × levels × states."""
-        evidence, law = self.evidence, self.evidence.patterns.law
-        if law is None:
-            raise ValueError("no states of a person stand behind these reports")
-        chance, chosen = evidence.chance[:, evidence.levels], law[evidence.levels]
-        parts = []
-        for block in evidence.blocks():
-            own = chosen if chosen.shape[1] == 1 else chosen[:, block]
+        evidence = self.evidence
+        chance = evidence.chance[:, evidence.levels]
+
+        def moments(block: slice) -> FloatArray:
+            law = evidence.patterns.chosen(evidence.levels, block).law
+            if law is None:
+                raise ValueError("no states of a person stand behind these reports")
             psi = np.swapaxes(self.psi[:, block], 0, 1)
-            by_level = [chance.T @ psi**power for power in (1, 2)]
-            mean, square = (_states_mean(each, own) for each in by_level)
-            parts.append((mean, np.maximum(square - mean**2, 0)))
-        mean, variance = (np.concatenate(each) for each in zip(*parts, strict=True))
+            by_pattern = [chance.T @ psi, chance.T @ psi**2]  # of people of each level who make a pattern
+            mean, square = (np.einsum("itc,tixc->itx", each, law) for each in by_pattern)
+            return np.stack([mean, np.maximum(square - mean**2, 0)], axis=1)
+
+        mean, variance = np.moveaxis(evidence.of_blocks(moments), 1, 0)
         return mean, variance
 
     def variance(self, target: Target = "population") -> FloatArray:
@@ -145,12 +153,12 @@ class Linear:
         Where levels show and are taken to be alike, it is that of the law. Otherwise only the reports that came say how
         shares differ between levels; the law is a floor, as few reports may show next to no spread by chance.
         """
-        known = self.pool == "precision" and self.evidence.visible and self.evidence.has_law
         people = target == "respondents"
         law = self.lawful - (_drawn(self.states[:, -1]) if people else 0.0)
         came = self.came - (_drawn(self.estimates) if people else 0.0)
+        known = self.pool == "precision" and self.evidence.visible
         found = (law if known else np.maximum(came, law)) - self.explained
-        return np.asarray(np.maximum(found, 0.0) / self.reports + self._mix_error)
+        return np.asarray(np.maximum(found, 0.0) / self.reports + self._bias[1])
 
     @cached_property
     def manipulation(self) -> float:
@@ -176,13 +184,14 @@ def decode(
     alike: bool = True,
     weights: FloatArray | None = None,
 ) -> Linear:
-    """Return the estimates with the least error that the assumptions of the pooling allow, or with given weights.
-
-    By size, a `bound` says by how much shares of different levels can differ.
-    """
+    """Return the estimates with the least error that the pooling (by size: and the bound) allows, or given weights."""
     if weights is None:
         weights = best_weights(evidence, pool, bound=bound, alike=alike)
-    return replace(_finished(evidence, pool, _scaled(evidence, weights)), bound=bound)
+    found = _added_by_reports(evidence, pool, _scaled(evidence, weights), bound)
+    for known in evidence.known:
+        if known.always or pool == "precision":
+            found = _corrected(found, known)
+    return found
 
 
 def best_weights(
@@ -192,20 +201,16 @@ def best_weights(
 
     The first state is what the others leave.
     """
-    by_size = np.tile(np.eye(evidence.joint.shape[2]), len(evidence.levels))[None]
+    weights = np.tile(np.eye(evidence.joint.shape[2]), len(evidence.levels))[None]  # by size
     if len(evidence.levels) == 1 or (pool == "size" and not math.isfinite(bound)):
-        return by_size
-    shares = _pooled(evidence, _scaled(evidence, by_size))
+        return weights
     if pool == "size":
-        return _bounded(evidence, _covariance(evidence, shares, alike=alike), bound)
-    for _ in range(_ROUNDS - 1):
-        shares = _pooled(evidence, _scaled(evidence, _weights(evidence, shares, alike=alike)))
-    return _weights(evidence, shares, alike=alike)
-
-
-def _pooled(evidence: Evidence, scaled: FloatArray) -> FloatArray:
-    """Return the shares of all states but the first with these weights of π̂."""
-    return np.asarray((scaled @ evidence.joint.reshape(evidence.targets, -1, 1))[..., 0])
+        return _bounded(evidence, _covariance(evidence, weights, alike=alike), bound)
+    for _ in range(_ROUNDS):
+        inverse = _inverse(_covariance(evidence, weights, alike=alike))
+        design = np.kron(evidence.mix[:, None], np.eye(weights.shape[1]))  # R
+        weights = np.asarray(np.linalg.solve(design.T @ inverse @ design, design.T @ inverse))
+    return weights
 
 
 def _scaled(evidence: Evidence, weights: FloatArray) -> FloatArray:
@@ -218,11 +223,73 @@ def _scaled(evidence: Evidence, weights: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.solve(sums, wide))
 
 
-def _weights(evidence: Evidence, shares: FloatArray, *, alike: bool) -> FloatArray:
-    """Return (RᵀS⁻¹R)⁻¹RᵀS⁻¹, of all targets together or of each."""
-    inverse = _inverse(_covariance(evidence, shares, alike=alike))
-    design = np.kron(evidence.mix[:, None], np.eye(shares.shape[1]))
-    return np.asarray(np.linalg.solve(design.T @ inverse @ design, design.T @ inverse))
+def _pooled(evidence: Evidence, scaled: FloatArray) -> FloatArray:
+    """Return f̂ of all states but the first."""
+    return np.asarray((scaled @ evidence.joint.reshape(evidence.targets, -1, 1))[..., 0])
+
+
+def _covariance(evidence: Evidence, weights: FloatArray, *, alike: bool) -> FloatArray:
+    """Return S of what one report adds to π̂ − f ρ̂ at the f of these weights, of all targets together or of each."""
+    shares = _pooled(evidence, _scaled(evidence, weights))
+    states = evidence.possible(shares)
+    likely = states[:, -shares.shape[1] :]
+
+    def spread(block: slice) -> FloatArray:
+        own, whole = evidence.weights(block)
+        apart = own - likely[block][:, None, :, None] * whole[:, :, None]
+        apart = apart.reshape(len(apart), -1, apart.shape[-1])  # targets × (level, state) × cells
+        chances = evidence.expected(block, states, evidence.possible_mix)
+        found = (apart * chances[:, None]) @ np.swapaxes(apart, 1, 2)
+        for known in evidence.known:
+            along = known.along(evidence, block, apart, states)
+            found = found - along @ _inverse(known.covariance(evidence, states)) @ np.swapaxes(along, 1, 2)
+        return np.asarray(found.sum(axis=0, keepdims=True) if alike else found)
+
+    found = evidence.of_blocks(spread)
+    return np.asarray(found.sum(axis=0, keepdims=True) / evidence.targets if alike else found)
+
+
+def _added_by_reports(evidence: Evidence, pool: Pool, scaled: FloatArray, bound: float) -> Linear:
+    """Return the share of the last state, and what one report adds to its error.
+
+    ψ = Σ_τx b_τx (W_τx − f_x V_τ), in which the shares of states but the last are in proportion: f_x = r_x (1 − f).
+    Where no law stands behind states they are other means of a number, which do not move with the last one.
+    """
+    shares, in_proportion = _pooled(evidence, scaled), evidence.patterns.law is not None
+    rest = proportions(evidence.inside(shares))[:, 1:] if in_proportion else shares[:, :-1]
+    weights = scaled[:, -1].reshape(evidence.targets, -1, shares.shape[1])
+
+    def tables(block: slice) -> FloatArray:
+        own, whole = evidence.weights(block)
+        counted = np.einsum("itx,itxc->ic", weights[block], own)
+        by_level = (weights[block, :, :-1] @ rest[block, :, None])[..., 0]  # Σ_x b_τx r_x, of states but the last
+        others = np.einsum("it,itc->ic", by_level, whole)
+        slope = np.einsum("it,itc->ic", weights[block, :, -1], whole)
+        return np.stack([counted, counted - others, slope - others if in_proportion else slope], axis=1)
+
+    shown, targets, patterns = evidence.counts.shape
+    found = evidence.of_blocks(tables).reshape(targets, 3, shown, patterns)
+    counted, base, slope = np.ascontiguousarray(np.moveaxis(found, 0, 2))
+    plain = shares[:, -1]
+    return Linear(evidence, pool, plain, plain, evidence.possible(shares), counted, base, slope, weights, bound)
+
+
+def _corrected(found: Linear, known: Known) -> Linear:
+    """Take off what goes along with a functional whose mean is known."""
+    evidence = found.evidence
+    along = evidence.of_blocks(  # K
+        lambda block: known.along(evidence, block, by_target(found.psi[:, block])[:, None], found.states)[:, 0]
+    )
+    gain = along @ _inverse(known.covariance(evidence, found.states))
+    estimates = found.estimates - gain @ known.off(evidence)
+    return replace(found, estimates=estimates, gains=(*found.gains, (known, gain, along)))
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse along directions that are not dark, of one matrix or of many."""
+    scale = np.sqrt(np.maximum(np.einsum("...aa->...a", matrix), np.finfo(np.float64).tiny))
+    shape = scale[..., :, None] * scale[..., None, :]
+    return np.asarray(np.linalg.pinv(matrix / shape, rcond=_DARK, hermitian=True) / shape)
 
 
 def _bounded(evidence: Evidence, covariance: FloatArray, bound: float) -> FloatArray:
@@ -235,101 +302,58 @@ def _bounded(evidence: Evidence, covariance: FloatArray, bound: float) -> FloatA
     return np.asarray(np.einsum("it,xy->ixty", levels, np.eye(states)).reshape(len(own), states, -1))
 
 
-def _covariance(evidence: Evidence, shares: FloatArray, *, alike: bool) -> FloatArray:
-    """Return S of what one report adds to π̂ − f ρ̂, of all targets together or of each."""
-    states = evidence.possible(shares) if evidence.patterns.law is not None else shares
-    total: list[FloatArray] = []
-    for block in evidence.blocks():
-        apart, chances = _apart(evidence, block, _likely(evidence, states, shares)[block], states)
-        spread = (apart * chances[:, None]) @ np.swapaxes(apart, 1, 2)
-        for known in evidence.known:
-            along = known.along(evidence, block, apart, states)
-            spread = spread - along @ _inverse(known.covariance(evidence, states)) @ np.swapaxes(along, 1, 2)
-        total.append(spread.sum(axis=0, keepdims=True) if alike else spread)
-    return np.asarray(np.sum(total, axis=0) / evidence.targets if alike else np.concatenate(total))
+def biased_reach(reach: float, bias: FloatArray) -> FloatArray:
+    """Return how many standard errors an interval reaches to hold as often as ± `reach` does without the bias.
 
+    `bias` is the largest one, in standard errors.
 
-def _likely(evidence: Evidence, states: FloatArray, shares: FloatArray) -> FloatArray:
-    """Return the shares of all states but the first at which errors are taken; of numbers those that were estimated."""
-    return shares if evidence.patterns.law is None else states[:, -shares.shape[1] :]
-
-
-def _apart(evidence: Evidence, block: slice, shares: FloatArray, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return W − f V (targets × level and state × cells) and the chances of cells, targets × cells."""
-    own, whole = evidence.weights(block)
-    apart = own - shares[:, None, :, None] * whole[:, :, None]
-    chances = evidence.expected(block, states, evidence.possible_mix)
-    return apart.reshape(len(apart), -1, apart.shape[-1]), chances
-
-
-def _finished(evidence: Evidence, pool: Pool, scaled: FloatArray) -> Linear:
-    """Return what one report adds to the error of the last state, and take off what is known.
-
-    ψ = Σ_τx b_τx (W_τx − f_x V_τ), in which the shares of states but the last are in proportion: f_x = r_x (1 − f).
-    Where no law stands behind states they are other means of a number, which do not move with the last one.
+    >>> biased_reach(1.96, np.array([0.0, 1.0, 20.0])).round(3)
+    array([ 1.96 ,  2.646, 21.645])
     """
-    shares, last = _pooled(evidence, scaled), scaled[:, -1]
-    states = evidence.possible(shares) if evidence.patterns.law is not None else shares
-    apart = evidence.patterns.law is None
-    rest = shares[:, :-1] if apart else _proportions(evidence.inside(shares))[:, : shares.shape[1] - 1]
-    shown, targets, patterns = evidence.counts.shape
-    counted, base, slope = np.empty((3, targets, shown * patterns))
-    for block in evidence.blocks():
-        own, whole = evidence.weights(block)
-        counted[block] = (last[block, None] @ own.reshape(len(own), -1, own.shape[-1]))[:, 0]
-        split = last[block].reshape(len(own), -1, shares.shape[1])
-        others = _over_levels(split[:, :, :-1] @ rest[block, :, None], whole)
-        base[block] = counted[block] - others
-        slope[block] = _over_levels(split[:, :, -1:], whole) - (0.0 if apart else others)
-    tables = [
-        np.ascontiguousarray(np.swapaxes(each.reshape(targets, shown, patterns), 0, 1))
-        for each in (counted, base, slope)
-    ]
-    plain, last = shares[:, -1], last.reshape(targets, -1, shares.shape[1])
-    found = Linear(evidence, pool, plain, plain, states, tables[0], tables[1], tables[2], last)
-    for known in evidence.known:
-        if known.always or pool == "precision":
-            found = _corrected(found, known)
-    return found
+    bias = np.asarray(bias, np.float64)
+    if reach > _CERTAIN:
+        return reach + bias
+    near = np.minimum(bias, _FAR)
+    biased = np.sqrt(chndtrix(1 - 2 * ndtr(-reach), 1, near**2)) + bias - near
+    return np.where(bias > 0, biased, reach)
 
 
-def _over_levels(factors: FloatArray, tables: FloatArray) -> FloatArray:
-    """Return Σ_τ of factors (targets × levels × 1) times tables (targets × levels × cells)."""
-    return np.asarray((np.swapaxes(factors, 1, 2) @ tables)[:, 0])
+def bounded_weights(covariance: FloatArray, people: FloatArray, bound: float) -> FloatArray:
+    """Return the weights a of levels with the shortest interval if their shares differ by at most `bound`.
 
+    `covariance` is that of π̂ − f ρ̂ of all reports together, `people` is ρ̂. The length is convex in a.
 
-def _proportions(states: FloatArray) -> FloatArray:
-    """Return the shares of states but the first and the last among all but the last, targets × states."""
-    others = states[:, :-1]
-    return np.asarray((others / np.maximum(others.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))[:, 1:])
+    >>> people = np.array([0.5, 0.5])
+    >>> noise = np.diag([4e-4, 1e-4])  # of π̂: the share among people of the second level is known twice as well
+    >>> [bounded_weights(noise, people, bound).round(2).tolist() for bound in (0.0, 0.02, 1.0)]
+    [[0.4, 1.6], [0.5, 1.5], [1.0, 1.0]]
+    """
+    spread = covariance / np.outer(people, people)  # of the shares among people of each level
+    inverse = np.linalg.pinv(spread, hermitian=True).sum(axis=1)
+    precise = inverse / inverse.sum()
+    if bound <= 0:
+        return np.asarray(precise / people)
+    levels, scale = len(people), float(np.sqrt(people @ spread @ people))
+    spread, bound = spread / scale**2, bound / scale
 
+    def length(moved: FloatArray) -> tuple[float, FloatArray]:
+        """Return half the length of the interval of Σ u_τ θ̂_τ, u = aρ = ρ + gained − lost, and its slope."""
+        parts = people + moved[:levels] - moved[levels:]
+        error = float(np.sqrt(parts @ spread @ parts))
+        bias = bound * float(moved[:levels].sum()) / error
+        reach = float(biased_reach(REACH, np.array(bias)))
+        near, far = np.exp(-((reach - bias) ** 2) / 2), np.exp(-((reach + bias) ** 2) / 2)
+        slope = (near - far) / (near + far)  # of the reach by the bias
+        by_part = (reach - bias * slope) * (spread @ parts) / error
+        return error * reach, np.concatenate([by_part + bound * slope, -by_part])
 
-def _corrected(found: Linear, known: Known) -> Linear:
-    """Take off what goes along with a functional whose mean is known."""
-    evidence = found.evidence
-    weight = _inverse(known.covariance(evidence, found.states))
-    along = np.concatenate(
-        [
-            known.along(evidence, block, _by_target(found.psi[:, block])[:, None], found.states)[:, 0]
-            for block in evidence.blocks()
-        ]
-    )
-    gain = along @ weight
-    estimates = found.estimates - gain @ known.off(evidence)
-    return replace(found, estimates=estimates, gains=(*found.gains, (known, gain, along)))
-
-
-def _states_mean(table: FloatArray, law: FloatArray) -> FloatArray:
-    """Return the mean of a table (targets × levels × patterns) over the patterns of each state."""
-    return np.asarray((table[:, :, None] @ np.moveaxis(law, (1, 2, 3), (0, 3, 2)))[:, :, 0])
-
-
-def _by_target(table: FloatArray) -> FloatArray:
-    return np.swapaxes(table, 0, 1).reshape(table.shape[1], -1)
-
-
-def _inverse(matrix: FloatArray) -> FloatArray:
-    """Return the inverse along directions that are not dark, of one matrix or of many."""
-    scale = np.sqrt(np.maximum(np.einsum("...aa->...a", matrix), np.finfo(np.float64).tiny))
-    shape = scale[..., :, None] * scale[..., None, :]
-    return np.asarray(np.linalg.pinv(matrix / shape, rcond=_DARK, hermitian=True) / shape)
+    toward = [part * (precise - people) for part in np.linspace(0, 1, _ON_THE_LINE)]
+    tried = [np.maximum(np.concatenate([move, -move]), 0.0) for move in toward]
+    best = min(tried, key=lambda moved: length(moved)[0])
+    lost_as_gained = np.repeat([1.0, -1.0], levels)
+    balance = {"type": "eq", "fun": lambda moved: lost_as_gained @ moved, "jac": lambda _: lost_as_gained}
+    positive, options = [(0, None)] * (2 * levels), {"ftol": 1e-12, "maxiter": 300}
+    found = minimize(length, best, jac=True, bounds=positive, constraints=balance, method="SLSQP", options=options)
+    best = min(best, found.x, key=lambda moved: length(moved)[0])
+    parts = people + best[:levels] - best[levels:]
+    return np.asarray(parts / parts.sum() / people)

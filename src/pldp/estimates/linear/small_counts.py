@@ -9,7 +9,7 @@ mean of ψ over n reports, Chernoff's bound says
 
 and all f with n·Λ(f) at most −log of the tail that is allowed form the interval. It holds for any number of levels,
 labels and reports, and more often than stated. Where levels show, numbers of reports are given, and the logarithm is a
-sum over levels.
+sum over levels; where labels do, they are part of what is random.
 
 About the respondents themselves only the noise is random: f·log E_B + (1 − f)·log E_A takes the place of the logarithm.
 `sampled` is the part of the variance of drawing people that is left: 1 for a population, 0 for respondents.
@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
+from pldp.estimates.linear.evidence import by_target, proportions
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.intervals import Interval
 from pldp.mechanisms.arrays import FloatArray
@@ -37,9 +38,9 @@ from pldp.records import Record
 ENOUGH: Final = 20.0
 """Expected supporting reports (those of a Poisson number of the same skewness) from which intervals are normal."""
 
-_BEHIND: Final = 2.0
-"""Standard errors beyond the estimate at which they are counted: a share may be larger than it seems."""
-
+_BEHIND: Final = (
+    2.0  # standard errors beyond the estimate at which they are counted: a share may be larger than it seems
+)
 _STEEPEST: Final = 60.0  # largest |λψ|: e^60 people are more than there are
 _DOUBLINGS: Final = 30
 _SECANTS: Final = 30
@@ -50,10 +51,11 @@ _TINY: Final = 1e-300
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SmallCounts(Record):
-    """The law of one report about the targets at `places` of a result, targets × shown × patterns each.
+    """The law of one report about the targets at `places` of a result; tables are targets × groups × cells.
 
-    `weights` and `whole` are w and v, `absent` and `present` A and B given what is shown if `given` (else jointly with
-    it), `counted` and `taken` the means of w and v over the reports, and `shown` the share of the reports that show s.
+    Groups of reports are those of a level if levels show, else all. `weights` and `whole` are w and v, `absent` and
+    `present` A and B within a group, and `shown` the share of the reports in it. `counted` and `taken` are the means of
+    w and v over the reports.
     """
 
     places: npt.NDArray[np.intp]
@@ -63,45 +65,36 @@ class SmallCounts(Record):
     present: FloatArray
     counted: FloatArray
     taken: FloatArray
-    shown: FloatArray  # targets × shown; all 1 (one column) where it is random
+    shown: FloatArray
     reports: FloatArray
     sampled: FloatArray
 
     @classmethod
     def of(cls, fitted: Linear, *, sampled: float = 1.0) -> SmallCounts | None:
         """Return those of all targets that too few reports support; `None` if there is none."""
-        evidence = fitted.evidence
-        law = evidence.patterns.law
-        if law is None:
+        evidence, found = fitted.evidence, []
+        if evidence.patterns.law is None:
             return None
-        found = []
         for block in evidence.blocks():
             every = cls._of_block(fitted, block, sampled)
-            few = every.few()
-            if few.any():
-                found.append(every.only(few))
-        return cls.joined([(np.arange(evidence.targets), each) for each in found])
+            found.append((np.arange(evidence.targets), every.only(every.few())))
+        return cls.joined(found)
 
     @classmethod
     def _of_block(cls, fitted: Linear, block: slice, sampled: float) -> SmallCounts:
-        evidence = fitted.evidence
-        size, shown = block.stop - block.start, len(evidence.chance)
-        absent, present = (
-            evidence.expected(block, states, evidence.possible_mix).reshape(size, shown, -1)
-            for states in _without_and_with(fitted.states)
-        )
-        shares = evidence.flat_shares(block).reshape(size, shown, -1)
-        given = np.ones((size, 1))
-        if evidence.visible:
-            given = shares.sum(axis=2)
-            absent, present = (own / np.maximum(own.sum(axis=2, keepdims=True), _TINY) for own in (absent, present))
-        weights, whole = (np.swapaxes(each[:, block], 0, 1) for each in (fitted.base, fitted.slope))
+        evidence, size = fitted.evidence, block.stop - block.start
+        groups = len(evidence.chance) if evidence.visible else 1
+        weights, whole = (by_target(each[:, block]) for each in (fitted.base, fitted.slope))
+        without = np.pad(proportions(fitted.states), ((0, 0), (0, 1)))
+        true = np.broadcast_to(np.eye(without.shape[1])[-1], without.shape)
+        laws = [evidence.expected(block, states, evidence.possible_mix) for states in (without, true)]
+        tables = (weights, whole, *laws, evidence.flat_shares(block))
+        weights, whole, absent, present, shares = (each.reshape(size, groups, -1) for each in tables)
+        absent, present = (law / np.maximum(law.sum(axis=2, keepdims=True), _TINY) for law in (absent, present))
         counted, taken = ((shares * own).sum(axis=(1, 2)) for own in (weights, whole))
-        places = np.arange(block.start, block.stop)
-        return cls(
-            places, weights, whole, absent, present, counted, taken, given, np.full(size, evidence.reports),
-            np.full(size, sampled),
-        )  # fmt: skip
+        places, shown = np.arange(block.start, block.stop), shares.sum(axis=2)
+        reports, left = np.full(size, evidence.reports), np.full(size, sampled)
+        return cls(places, weights, whole, absent, present, counted, taken, shown, reports, left)
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> SmallCounts:
         """Return some of the places."""
@@ -110,7 +103,7 @@ class SmallCounts(Record):
     @classmethod
     def joined(cls, parts: Sequence[tuple[npt.NDArray[np.intp], SmallCounts | None]]) -> SmallCounts | None:
         """Put together what was found among the numbers at these places of a whole."""
-        found = [(places, each) for places, each in parts if each is not None]
+        found = [(places, each) for places, each in parts if each is not None and len(each.places)]
         if not found:
             return None
         names = [each.name for each in fields(cls)][1:]
@@ -119,22 +112,7 @@ class SmallCounts(Record):
 
     def marks(self, size: int) -> npt.NDArray[np.bool_]:
         """Return which of so many numbers these are."""
-        marked = np.zeros(size, bool)
-        marked[self.places] = True
-        return marked
-
-    def widen(self, estimates: FloatArray, low: FloatArray, high: FloatArray, reach: float) -> None:
-        """Put the ends of these numbers in the place of normal ones; the estimate is never outside."""
-        if reach not in self._known_ends:
-            self._known_ends[reach] = self.ends(reach)
-        ends, own = self._known_ends[reach], np.ravel(estimates)[self.places]
-        low.flat[self.places] = np.minimum(ends[0], own)
-        high.flat[self.places] = np.maximum(ends[1], own)
-
-    @cached_property
-    def _known_ends(self) -> dict[float, tuple[FloatArray, FloatArray]]:
-        """Ends by reach: notes, rows and pages of one result all ask for the same ones."""
-        return {}
+        return np.isin(np.arange(size), self.places)
 
     def few(self) -> npt.NDArray[np.bool_]:
         """Tell where the number is too skewed: κ₂³/κ₃², which is λ for a Poisson number of mean λ, is not enough."""
@@ -147,17 +125,24 @@ class SmallCounts(Record):
             skewed |= (sign * third > 0) & (second > 0) & (second**3 < ENOUGH * third**2)
         return skewed
 
+    @cached_property
+    def _known_ends(self) -> dict[float, tuple[FloatArray, FloatArray]]:
+        """Ends by reach: notes, rows and pages of one result all ask for the same ones."""
+        return {}
+
     def ends(self, reach: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of intervals whose tails are those of a normal one that reaches so many standard errors.
 
         Λ grows from the estimate to both sides, beyond 0 and 1 as well as far as no chance of a pattern is below 0.
         """
-        most = -float(log_ndtr(-reach)) / self.reports
-        least, largest = self._possible_shares()
-        middle = np.clip(self._centre, least, largest)
-        wide = np.sqrt(2 * most * self.reports * self._cumulants(np.clip(middle, 0, 1))[0]) + 1 / self.reports
-        low, high = (self._cross(middle, end, step, most) for end, step in ((least, -wide), (largest, wide)))
-        return low, high
+        if reach not in self._known_ends:
+            most = -float(log_ndtr(-reach)) / self.reports
+            least, largest = self._possible_shares()
+            middle = np.clip(self._centre, least, largest)
+            wide = np.sqrt(2 * most * self.reports * self._cumulants(np.clip(middle, 0, 1))[0]) + 1 / self.reports
+            low, high = (self._cross(middle, end, step, most) for end, step in ((least, -wide), (largest, wide)))
+            self._known_ends[reach] = low, high
+        return self._known_ends[reach]
 
     def _cross(self, middle: FloatArray, end: FloatArray, step: FloatArray, most: FloatArray) -> FloatArray:
         """Return where Λ passes the most that is allowed between a share and an end, or the end where it does nowhere.
@@ -168,15 +153,16 @@ class SmallCounts(Record):
         def beyond(share: FloatArray) -> FloatArray:
             return np.asarray(np.sqrt(np.maximum(self._rate(share), 0.0)) - np.sqrt(most))
 
+        def within(share: FloatArray) -> FloatArray:
+            return np.clip(share, np.minimum(middle, end), np.maximum(middle, end))
+
         crosses = beyond(end) > 0
-        inner, outer = middle.copy(), np.where(np.abs(step) < np.abs(end - middle), middle + step, end)
+        inner, outer = middle, within(middle + step)
         for _ in range(_DOUBLINGS):
             inside = beyond(outer) <= 0
             if not (inside & (outer != end)).any():
                 break
-            further = middle + 2 * (outer - middle)
-            bounded = np.where(np.abs(further - middle) < np.abs(end - middle), further, end)
-            inner, outer = np.where(inside, outer, inner), np.where(inside, bounded, outer)
+            inner, outer = np.where(inside, outer, inner), np.where(inside, within(2 * outer - middle), outer)
         low, high = beyond(inner), beyond(outer)
         for _ in range(_SECANTS):
             tried = outer - high * (outer - inner) / np.where(high > low, high - low, 1.0)
@@ -203,80 +189,56 @@ class SmallCounts(Record):
         largest = np.where(slope < 0, bound, np.inf).min(axis=(1, 2))
         return np.maximum(least, -1.0), np.minimum(largest, 2.0)
 
-    def _laws(self, share: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-        """Return the chances whose logarithms are added up, each with its weight."""
+    def _generating(self, share: FloatArray, place: FloatArray) -> FloatArray:
+        """Return log E e^{λψ} at λ = `place` and its three derivatives there, 4 × targets.
+
+        Of people who are drawn it is that of the mixed law; of those who are not, the mean over those laws.
+        """
         mixed = np.maximum(self.absent + share[:, None, None] * (self.present - self.absent), 0.0)
         laws = [(mixed, self.sampled)]
         if (self.sampled < 1).any():
             inside, left = np.clip(share, 0.0, 1.0), 1 - self.sampled
             laws += [(self.present, inside * left), (self.absent, (1 - inside) * left)]
-        return laws
-
-    def _psi(self, share: FloatArray) -> FloatArray:
-        return np.asarray(self.weights - share[:, None, None] * self.whole)
-
-    @property
-    def _axes(self) -> tuple[int, ...]:
-        """What chances are summed over: patterns alone where what is shown is given."""
-        return (2,) if self.shown.shape[1] == self.weights.shape[1] else (1, 2)
-
-    def _over_patterns(self, table: FloatArray) -> FloatArray:
-        """Return sums over patterns, targets × shown (or 1 where that is random)."""
-        return np.asarray(table.sum(axis=self._axes).reshape(self.shown.shape))
-
-    def _tilted(self, law: FloatArray, grown: FloatArray, psi: FloatArray) -> FloatArray:
-        """Return log E e^{λψ}, its slope and its curvature by λ, summed over what is shown: 3 × targets."""
-        weighed = law * grown
-        total = np.maximum(self._over_patterns(weighed), _TINY)
-        first = self._over_patterns(weighed * psi) / total
-        second = self._over_patterns(weighed * psi**2) / total - first**2
-        return np.array([(self.shown * table).sum(axis=1) for table in (np.log(total), first, second)])
+        psi = self.weights - share[:, None, None] * self.whole
+        grown, total = np.exp(place[:, None, None] * psi), np.zeros((4, len(share)))
+        for law, weight in laws:
+            weighed = law * grown
+            chance = np.maximum(weighed.sum(axis=2), _TINY)
+            mean = (weighed * psi).sum(axis=2) / chance
+            around = psi - mean[:, :, None]
+            square = weighed * around**2
+            central = [each.sum(axis=2) / chance for each in (square, square * around)]
+            total += weight * (self.shown * np.array([np.log(chance), mean, *central])).sum(axis=2)
+        return total
 
     def _cumulants(self, share: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return variance and third central moment of T."""
-        psi = self._psi(share)
-        second, third = np.zeros((2, len(share)))
-        for law, weight in self._laws(share):
-            around = psi - (law * psi).sum(axis=self._axes, keepdims=True)
-            second += weight * (self.shown * self._over_patterns(law * around**2)).sum(axis=1)
-            third += weight * (self.shown * self._over_patterns(law * around**3)).sum(axis=1)
+        _, _, second, third = self._generating(share, np.zeros(len(share)))
         return second / self.reports, third / self.reports**2
 
     def _rate(self, share: FloatArray) -> FloatArray:
         """Return Λ: Newton's method on the concave λT − log E e^{λψ}."""
-        psi, laws = self._psi(share), self._laws(share)
         mean = self.counted - share * self.taken
-        largest = np.maximum(np.abs(psi).max(axis=(1, 2)), _TINY)
+        largest = np.maximum(np.abs(self.weights - share[:, None, None] * self.whole).max(axis=(1, 2)), _TINY)
         place, steepest = np.zeros(len(share)), _STEEPEST / largest
         for _ in range(_NEWTON):
-            _, first, second = self._sums(laws, place, psi)
+            _, first, second, _ = self._generating(share, place)
             step = np.clip((mean - first) / np.maximum(second, 1e-12 * largest**2), -2 / largest, 2 / largest)
             moved = np.clip(place + step, -steepest, steepest)
             if (np.abs(moved - place) * largest <= _EXACT).all():
                 break
             place = moved
-        return np.asarray(place * mean - self._sums(laws, place, psi)[0])
-
-    def _sums(self, laws: Sequence[tuple[FloatArray, FloatArray]], place: FloatArray, psi: FloatArray) -> FloatArray:
-        grown = np.exp(place[:, None, None] * psi)
-        return np.asarray(np.sum([weight * self._tilted(law, grown, psi) for law, weight in laws], axis=0))
+        return np.asarray(place * mean - self._generating(share, place)[0])
 
 
 def interval_around(estimates: FloatArray, error: FloatArray, reach: float, *, rare: SmallCounts | None) -> Interval:
-    """Return estimates ± so many errors, except where few reports speak for a number."""
+    """Return estimates ± so many errors, except where few reports speak for a number; none is outside its interval."""
     found = Interval(estimates - reach * error, estimates + reach * error)
     if rare is not None:
-        rare.widen(estimates, *found, reach)
+        (low, high), own = rare.ends(reach), np.ravel(estimates)[rare.places]
+        found.low.flat[rare.places] = np.minimum(low, own)
+        found.high.flat[rare.places] = np.maximum(high, own)
     return found
-
-
-def _without_and_with(states: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return shares of states of people who lack each target, in proportion, and of those of whom it is true."""
-    others = states[:, :-1] / np.maximum(states[:, :-1].sum(axis=1, keepdims=True), _TINY)
-    nobody = np.concatenate([others, np.zeros((len(others), 1))], axis=1)
-    everybody = np.zeros_like(states)
-    everybody[:, -1] = 1.0
-    return nobody, everybody
 
 
 def _padded(columns: list[FloatArray]) -> list[FloatArray]:

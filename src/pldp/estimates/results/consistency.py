@@ -27,10 +27,7 @@ def norm_sub(shares: npt.ArrayLike) -> FloatArray:
     array([0.6, 0.4, 0. ])
     """
     given = _checked(shares)
-    falling = np.sort(given)[::-1]
-    excess = (falling.cumsum() - 1.0) / np.arange(1, len(given) + 1)
-    kept = max(int(np.count_nonzero(falling > excess)) - 1, 0)
-    return np.asarray(np.maximum(given - excess[kept], 0.0))
+    return np.asarray(np.maximum(given + _row_shifts(given[None], np.ones(1)), 0.0))
 
 
 def add_reports(shares: npt.ArrayLike, reports: float) -> FloatArray:
@@ -77,46 +74,20 @@ def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: flo
 def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
     """Return the nearest table (least squares) that is at least 0 and has these row and column sums.
 
-    It is max(0, table + u_i + v_j). The multipliers maximise a concave dual: all rows and then all columns are set
-    right in turn, which always climbs, and Newton steps between make it fast.
-
     >>> with_margins([[0.5, -0.1], [0.2, 0.3]], [0.5, 0.5], [0.6, 0.4])
     array([[0.475, 0.025],
            [0.125, 0.375]])
     """
-    given = np.asarray(table, np.float64)
-    sums, other_sums = np.asarray(rows, np.float64), np.asarray(columns, np.float64)
-    wanted = np.concatenate([sums, other_sums])
-    if (len(sums), len(other_sums)) != given.shape or (wanted < 0).any() or abs(sums.sum() - other_sums.sum()) > 1e-9:
-        raise EstimateError("margins must be sums of rows and columns of one table, none negative")
-    height = len(sums)
-
-    def dual(point: FloatArray) -> float:
-        shifted = given + point[:height, None] + point[None, height:]
-        return float(wanted @ point - 0.5 * (np.maximum(shifted, 0) ** 2).sum())
-
-    point = np.zeros(len(wanted))
-    for _ in range(MARGIN_STEPS):
-        point[:height] = _row_shifts(given + point[None, height:], sums)
-        point[height:] = _row_shifts((given + point[:height, None]).T, other_sums)
-        shifted = given + point[:height, None] + point[None, height:]
-        missing = wanted - np.concatenate([np.maximum(shifted, 0).sum(axis=axis) for axis in (1, 0)])
-        if np.abs(missing).max() < MARGIN_ERROR:
-            break
-        step, here = _newton_step((shifted > 0).astype(np.float64), missing), dual(point)
-        # Where few cells are positive the dual is flat for a while: the step may be far too long.
-        for size in 0.25 ** np.arange(20):
-            if dual(point + size * step) > here:
-                point = point + size * step
-                break
-    return np.maximum(given + point[:height, None] + point[None, height:], 0)
+    nearest = nearest_tables(np.asarray(table)[None], [np.asarray(rows)[None], np.asarray(columns)[None]])
+    return np.asarray(nearest[0])
 
 
 def nearest_tables(tables: npt.ArrayLike, margins: Sequence[npt.ArrayLike]) -> FloatArray:
     """Return, for each of several tables of any number of axes, the nearest one that is at least 0 and has these sums.
 
-    `tables` has a table in every place of its first axis, and `margins` the sums along each further axis. It is
-    `with_margins` with more axes: every axis has multipliers, which are set right in turn, with Newton steps between.
+    `tables` has a table in every place of its first axis, and `margins` the sums along each further axis. The nearest
+    one is max(0, table + u_i + v_j + …). The multipliers maximise a concave dual: those of one axis after the other are
+    set right, which always climbs, and Newton steps between make it fast.
 
     >>> halves = np.full((1, 2), 0.5)
     >>> nearest_tables(np.array([[[[0.6, -0.1], [0.1, 0.1]], [[0.1, 0.1], [0.1, 0.1]]]]), [halves] * 3).round(3)[0, 0]
@@ -125,67 +96,48 @@ def nearest_tables(tables: npt.ArrayLike, margins: Sequence[npt.ArrayLike]) -> F
     """
     given = np.asarray(tables, np.float64)
     wanted = [np.asarray(own, np.float64) for own in margins]
-    sizes = given.shape[1:]
-    if [own.shape for own in wanted] != [(len(given), size) for size in sizes] or any(
-        (own < 0).any() for own in wanted
-    ):
-        raise EstimateError("margins must be the sums along each axis of every table, none negative")
+    shapes = [(len(given), size) for size in given.shape[1:]]
+    if [own.shape for own in wanted] != shapes or any((own < 0).any() for own in wanted):
+        raise EstimateError("margins must be sums along each axis of every table, none negative")
     if any(np.abs(own.sum(axis=1) - wanted[0].sum(axis=1)).max(initial=0) > 1e-9 for own in wanted):
-        raise EstimateError("margins must be the sums along each axis of every table: their totals differ")
+        raise EstimateError("margins must be sums of one table: their totals differ")
     points = [np.zeros_like(own) for own in wanted]
     for _ in range(MARGIN_STEPS):
         for axis, own in enumerate(wanted):
-            points[axis] += _axis_shifts(_shifted(given, points), own, axis)
-        positive = np.maximum(_shifted(given, points), 0)
-        missing = [own - _sums(positive, axis) for axis, own in enumerate(wanted)]
+            rows = np.moveaxis(_shifted(given, points), axis + 1, 1).reshape(own.size, -1)
+            points[axis] += _row_shifts(rows, own.ravel()).reshape(own.shape)
+        shifted = _shifted(given, points)
+        missing = [own - _sums(np.maximum(shifted, 0), axis) for axis, own in enumerate(wanted)]
         if max(float(np.abs(own).max(initial=0)) for own in missing) < MARGIN_ERROR:
             break
-        points = _climb(given, wanted, points, missing)
+        points = _climb(given, wanted, points, _newton_steps((shifted > 0).astype(np.float64), missing))
     return np.maximum(_shifted(given, points), 0)
-
-
-def _along(own: FloatArray, axis: int, axes: int) -> FloatArray:
-    """Shape numbers of one axis so that they add to tables."""
-    return own.reshape(len(own), *(-1 if each == axis else 1 for each in range(axes)))
 
 
 def _shifted(given: FloatArray, points: Sequence[FloatArray]) -> FloatArray:
     for axis, own in enumerate(points):
-        given = given + _along(own, axis, len(points))
+        given = given + own.reshape(len(own), *(-1 if each == axis else 1 for each in range(len(points))))
     return given
 
 
-def _sums(tables: FloatArray, axis: int) -> FloatArray:
-    return np.asarray(np.moveaxis(tables, axis + 1, 1).reshape(len(tables), tables.shape[axis + 1], -1).sum(axis=2))
-
-
-def _axis_shifts(tables: FloatArray, sums: FloatArray, axis: int) -> FloatArray:
-    rows = np.moveaxis(tables, axis + 1, 1).reshape(sums.size, -1)
-    return _row_shifts(rows, sums.ravel()).reshape(sums.shape)
+def _sums(tables: FloatArray, *axes: int) -> FloatArray:
+    """Return the sums of every table along some of its axes, in their order."""
+    kept = [axis + 1 for axis in axes]
+    sums = tables.sum(axis=tuple(axis for axis in range(1, tables.ndim) if axis not in kept))
+    return np.asarray(sums if kept == sorted(kept) else sums.swapaxes(1, 2))
 
 
 def _climb(
-    given: FloatArray, wanted: list[FloatArray], points: list[FloatArray], missing: list[FloatArray]
+    given: FloatArray, wanted: list[FloatArray], points: list[FloatArray], steps: list[FloatArray]
 ) -> list[FloatArray]:
-    """Take a Newton step for each table, as long as its dual grows."""
-    sizes, ends = [own.shape[1] for own in wanted], np.cumsum([0, *(own.shape[1] for own in wanted)])
-    active = (_shifted(given, points) > 0).astype(np.float64)
-    system = np.zeros((len(given), ends[-1], ends[-1]))
-    for one, size in enumerate(sizes):
-        for two in range(one + 1):
-            others = tuple(axis + 1 for axis in range(len(sizes)) if axis not in (one, two))
-            block = active.sum(axis=others)
-            if one == two:
-                block = np.einsum("bi,ij->bij", block, np.eye(size))
-            rows, columns = slice(ends[two], ends[two + 1]), slice(ends[one], ends[one + 1])
-            system[:, rows, columns] = block
-            system[:, columns, rows] = block.transpose(0, 2, 1)
-    system += RIDGE * np.eye(ends[-1])
-    step = np.linalg.solve(system, np.concatenate(missing, axis=1)[:, :, None])[:, :, 0]
-    steps, best, here = np.split(step, ends[1:-1], axis=1), points, _dual(given, wanted, points)
-    left = np.ones(len(given), bool)
+    """Take a step for each table, as long as its dual grows.
+
+    Where few cells are positive the dual is flat for a while: the step may be far too long.
+    """
+    here, left = _dual(given, wanted, points), np.ones(len(given), bool)
+    best = points
     for size in 0.25 ** np.arange(20):
-        tried = [own + size * move for own, move in zip(points, steps, strict=True)]
+        tried = [own + size * step for own, step in zip(points, steps, strict=True)]
         better = left & (_dual(given, wanted, tried) > here)
         best = [np.where(better[:, None], new, old) for new, old in zip(tried, best, strict=True)]
         left &= ~better
@@ -199,20 +151,30 @@ def _dual(given: FloatArray, wanted: list[FloatArray], points: list[FloatArray])
     return np.asarray(linear - 0.5 * (np.maximum(_shifted(given, points), 0) ** 2).reshape(len(given), -1).sum(axis=1))
 
 
-def _newton_step(active: FloatArray, missing: FloatArray) -> FloatArray:
+def _newton_steps(active: FloatArray, missing: list[FloatArray]) -> list[FloatArray]:
     """Solve [[R, A], [Aᵀ, C]]·step = missing, R and C being the diagonals of the sums of A's rows and columns.
 
-    The larger of both diagonals is eliminated, so that a long table costs no more than its short side.
+    The longest axis is eliminated, so that a long table costs no more than its short sides.
     """
-    height, width = active.shape
-    if height < width:
-        turned = _newton_step(active.T, np.concatenate([missing[height:], missing[:height]]))
-        return np.concatenate([turned[width:], turned[:width]])
-    scaled = active / (active.sum(axis=1) + RIDGE)[:, None]
-    short = np.diag(active.sum(axis=0) + RIDGE) - active.T @ scaled
-    columns = np.linalg.solve(short, missing[height:] - scaled.T @ missing[:height])
-    rows = (missing[:height] - active @ columns) / (active.sum(axis=1) + RIDGE)
-    return np.concatenate([rows, columns])
+    sizes = active.shape[1:]
+    longest = int(np.argmax(sizes))
+    others = [axis for axis in range(len(sizes)) if axis != longest]
+    diagonal = _sums(active, longest) + RIDGE
+    aside = np.concatenate([_sums(active, longest, axis) for axis in others], axis=2)
+    scaled = aside / diagonal[:, :, None]
+    system = np.concatenate([np.concatenate([_block(active, one, two) for two in others], 2) for one in others], 1)
+    wanted = np.concatenate([missing[axis] for axis in others], axis=1)
+    wanted -= np.einsum("bij,bi->bj", scaled, missing[longest])
+    short = np.linalg.solve(system - aside.transpose(0, 2, 1) @ scaled, wanted[:, :, None])[:, :, 0]
+    steps = np.split(short, np.cumsum([sizes[axis] for axis in others])[:-1], axis=1)
+    steps.insert(longest, (missing[longest] - np.einsum("bij,bj->bi", aside, short)) / diagonal)
+    return steps
+
+
+def _block(active: FloatArray, one: int, two: int) -> FloatArray:
+    if one != two:
+        return _sums(active, one, two)
+    return np.asarray(np.einsum("bi,ij->bij", _sums(active, one) + RIDGE, np.eye(active.shape[one + 1])))
 
 
 def _row_shifts(table: FloatArray, sums: FloatArray) -> FloatArray:

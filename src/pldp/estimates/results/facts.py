@@ -50,11 +50,10 @@ def tail_probability(
 class Homogeneity:
     """A χ² test of "the level does not depend on the answer", which pooling by precision assumes.
 
-    `rejected` at `TEST_LEVEL`. `noticed` is the difference between levels, in the unit of the result, that the test
-    notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. Of shares it is the
-    difference in the share of one value, the one where it is hardest to notice, between people of the stricter and of
-    the more open levels (`pldp.estimates.linear.homogeneity`). It is `None` where it is not known. `statistic` is the
-    worst of so many `tests`, and `p_value` accounts for all of them.
+    `statistic` is the worst of so many `tests`, and `p_value` accounts for all of them; `rejected` at `TEST_LEVEL`.
+    `noticed` is the difference between the stricter and the more open levels, in the unit of the result, that the test
+    notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. Of shares it is
+    that of the value where it is hardest to notice (`pldp.estimates.linear.homogeneity`).
     """
 
     statistic: float
@@ -73,41 +72,9 @@ class Homogeneity:
         noticed: float | None = None,
         cumulants: tuple[float, float] | None = None,
     ) -> Homogeneity:
-        """Refer a statistic, the worst of so many tests (Bonferroni), to χ².
-
-        `cumulants` are its second and third ones where they are not those of χ², 2·degrees and 8·degrees, as with
-        counts of few reports.
-        """
+        """Refer a statistic, the worst of so many tests (Bonferroni), to χ², or to what has its `cumulants`."""
         p_value = min(1.0, float(tail_probability(statistic, degrees, *(cumulants or ()))) * tests)
         return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed, tests)
-
-
-@dataclass(frozen=True)
-class ForgeryTest:
-    """One test: its name, the level it is about (empty: all), its p-value, and what it found in words, if anything.
-
-    The p-value counts all values, pairs or outputs that the test looked at, but not the other tests.
-    """
-
-    test: str
-    level: str
-    p_value: float
-    finding: str
-
-
-@dataclass(frozen=True)
-class Forgery:
-    """Whether reports look forged: `p_value` of all tests together, `alarmed` if it is below `false_alarm`.
-
-    `tests` are those that were made, the most suspicious one first; `unseen` says what could not be looked at. No alarm
-    does not mean that no report is forged.
-    """
-
-    p_value: float
-    alarmed: bool
-    false_alarm: float
-    tests: tuple[ForgeryTest, ...]
-    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

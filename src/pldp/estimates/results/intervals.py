@@ -39,6 +39,8 @@ from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import lambertw
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray
@@ -46,21 +48,11 @@ from pldp.mechanisms.arrays import FloatArray
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
 
-CORE: Final = 3
-"""Doublings from the plan on at which the interval of a fit is narrowest: from the plan to eight times as much."""
-
-_SHARE: Final = 1 / (CORE + 2)
-_ROUNDS, _FARTHEST = 60, 40.0
-
-TELLING: Final = 0.1
-"""Half width, as a part of all that is possible, at which an interval is called telling: ± 10 points of a share."""
-
-UNBELIEVABLE: Final = 4.0
-"""Standard errors by which an estimate does not lie outside of all that is possible, if the errors are right."""
-
-POWER: Final = 0.8
-"""Probability with which so many more reports would tell two numbers apart, if the estimates are right."""
-
+CORE: Final = 3  # doublings from the plan on at which the interval of a fit is narrowest
+FARTHEST_REACH: Final = 40.0  # no interval reaches so many standard errors
+TELLING: Final = 0.1  # half width, as a part of all that is possible, of a telling interval: ± 10 points of a share
+UNBELIEVABLE: Final = 4.0  # standard errors by which no estimate lies outside of all that is possible
+POWER: Final = 0.8  # probability with which so many more reports would tell two numbers apart
 MOST_TIES: Final = 10  # labels that are named
 FARTHEST: Final = 100  # times as many reports are too many to speak of
 
@@ -148,31 +140,28 @@ def _spent(doubling: int) -> float:
     >>> round(sum(map(_spent, range(-100_000, 100_000))), 4)
     1.0
     """
+    part = 1 / (CORE + 2)
     if 0 <= doubling < CORE:
-        return _SHARE
+        return part
     distance = -doubling if doubling < 0 else doubling - CORE + 1
-    return _SHARE * 6 / (math.pi * distance) ** 2
+    return part * 6 / (math.pi * distance) ** 2
 
 
 @lru_cache(1024)
 def _plan_ratio(doubt: float) -> float:
     """Return x = I/I₀ at the plan, where the reach is least: x = ln(1 + x) + doubt."""
-    ratio = doubt
-    for _ in range(_ROUNDS):
-        ratio = math.log1p(ratio) + doubt
-    return ratio
+    return -1 - float(lambertw(-math.exp(-1 - doubt), -1).real)
 
 
 @lru_cache(1024)
 def _leaving_reach(outside: float) -> float:
     """Return the reach that a standardised Brownian motion leaves with this probability while its time doubles."""
-    low, high = 1.0, _FARTHEST  # the probability falls from 1 on
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        density = math.exp(-(middle**2) / 2) / math.sqrt(2 * math.pi)
-        leaves = density * ((middle - 1 / middle) * math.log(2) + 4 / middle)
-        low, high = (middle, high) if leaves > outside else (low, middle)
-    return high
+    normal = NormalDist()
+
+    def excess(reach: float) -> float:
+        return normal.pdf(reach) * ((reach - 1 / reach) * math.log(2) + 4 / reach) - outside
+
+    return float(brentq(excess, 1, FARTHEST_REACH, xtol=1e-14))  # the probability falls from 1 on
 
 
 def mark_too_few(records: Records, possible: tuple[float, float], needed: Callable[[float], float]) -> Records:

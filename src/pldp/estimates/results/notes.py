@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from pldp.estimates.results.facts import TEST_LEVEL, Forgery, Homogeneity, Note
+from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, Note
+from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
@@ -41,11 +41,10 @@ NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in 
 KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
-WEAK: Final = 0.5
-"""A test that notices no smaller difference between shares than this says little."""
-
+WEAK: Final = 0.5  # a test that notices no smaller difference between shares than this says little
 LEVELS_DISAGREE: Final = "levels-disagree"
-"""Code of the note that says so."""
+FORGED_REPORTS: Final = "forged-reports"
+_OTHER_SERVICES: Final = "people who gave to different services, or chose other levels,"
 
 CURVE_POOLS: Final = Note(
     "curve-pools-levels",
@@ -106,21 +105,6 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
-
-FORGED_REPORTS: Final = "forged-reports"
-"""Code of the note that says so."""
-
-ODD_ONES: Final = "the number of ones per report is not the one that honest devices make"
-TOO_FEW_IN_ALL: Final = "many values together have fewer reports than if nobody had any of them"
-UNEVEN_DRAWS: Final = "what devices draw at random, whatever the answer, is not evenly spread"
-NO_HISTOGRAM: Final = "no distribution of answers makes reports that are spread like these"
-ROWS_NOT_KEPT: Final = (
-    "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; tally the "
-    "reports with patterns"
-)
-SOME_PAIRS: Final = "bits that come together were looked at in a part of the reports only, as there are many"
-TOO_MANY_PAIRS: Final = "bits that come together were not looked at, as there are too many values"
-TOO_MANY_SUPPORTS: Final = "impossible shares were not looked at, as there are too many values or outputs"
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
@@ -203,19 +187,32 @@ def not_corrected(question: str, margin: str) -> Note:
     return Note("not-corrected", text if question != margin else f"not corrected: the shares of {margin!r} are known")
 
 
-def other_method(method: str) -> Note:
-    """Say that the method that was asked for is one of other kinds of questions."""
-    return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
-
-
-def levels_disagree(test: Homogeneity | None, pool: str, service: str | None = None) -> tuple[Note, ...]:
-    """Say that the levels contradict the assumption behind pooling by precision, where they do."""
+def levels_disagree(
+    test: Homogeneity | None, pool: str, service: str | None = None, *, who: str = "people of different levels"
+) -> tuple[Note, ...]:
+    """Say that levels, of a service perhaps, contradict the assumption behind pooling by precision, where they do."""
     if test is None or not test.rejected:
         return ()
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
-    who = "people of different levels" + ("" if service is None else f" of {service!r}")
-    text = f"{who} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
+    where = "" if service is None else f" of {service!r}"
+    text = f"{who}{where} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    return levels_disagree(test, pool, who=_OTHER_SERVICES)
+
+
+def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
+    if test is None or not test.rejected:
+        return ()
+    text = (
+        f"{_OTHER_SERVICES} have different numbers (p = {test.p_value:.2g} < {TEST_LEVEL}): only a mean pooled by size "
+        "does not assume otherwise"
+    )
+    return (Note(LEVELS_DISAGREE, text),)
 
 
 def bent(question: str, p_value: float) -> Note:
@@ -256,39 +253,6 @@ def no_free_shares(error: float) -> Note:
     return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
 
 
-def warnings_of(names: Sequence[str], told: Sequence[Sequence[Note]]) -> list[Note]:
-    """Return the warnings of several rounds or groups, each with where it comes from."""
-    return [
-        replace(note, text=f"in {name}: {note.text}")
-        for name, each in zip(names, told, strict=True)
-        for note in each
-        if note.severity == "warning"
-    ]
-
-
-def come_together(values: Sequence[str]) -> str:
-    """Name values whose bits come together."""
-    return f"bits of {_some([*map(repr, values)])} come together more often than any honest population allows"
-
-
-def impossible_share(value: str, side: str) -> str:
-    """Say that a value has fewer reports than nobody's, or more than everybody's."""
-    who = "nobody" if side == "fewer" else "everybody"
-    return f"{value!r} has {side} reports than if {who} had it"
-
-
-def repeated(times: int) -> str:
-    """Say how often one output came."""
-    return (
-        f"one and the same report came {times:,} times, more often than any population makes it: forged or sent again"
-    )
-
-
-def sent_again(times: int) -> str:
-    """Say how many reports repeat another."""
-    return f"{times:,} reports repeat another one, more than any population makes: forged, or counted twice"
-
-
 def _some(values: Sequence[str]) -> str:
     """Name the first few values."""
     more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
@@ -305,35 +269,10 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
     return (Note(FORGED_REPORTS, text),)
 
 
-def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
-    if test is None or not test.rejected:
-        return ()
-    text = (
-        f"people who gave to different services, or chose other levels, have different numbers (p = {test.p_value:.2g} "
-        f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
-    )
-    return (Note(LEVELS_DISAGREE, text),)
-
-
-def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
-    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
-    if test is None or not test.rejected:
-        return ()
-    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
-    text = (
-        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
-        f"{TEST_LEVEL}): {advice}"
-    )
-    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
-
-
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
     """Name the levels that have too few reports to be tested."""
-    if not levels:
-        return ()
     text = f"too few reports to test whether people of level {', '.join(levels)} answer like the others"
-    return (Note("level-untested", text, "info"),)
+    return (Note("level-untested", text, "info"),) if levels else ()
 
 
 def people_overlap(people: int) -> Note:
@@ -363,10 +302,8 @@ def rare_labels(labels: Sequence[str]) -> Note:
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:
     """Name the levels whose reports are too few."""
-    if not levels:
-        return ()
     text = f"too few reports for a normal approximation at level {', '.join(levels)}: its errors are rough"
-    return (Note("few-reports", text),)
+    return (Note("few-reports", text),) if levels else ()
 
 
 def no_convergence(gap: float, steps: int) -> Note:

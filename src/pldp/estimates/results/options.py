@@ -1,215 +1,172 @@
 """The options of estimates: one vocabulary for every kind of question."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from textwrap import fill
 from typing import Any, Final, Literal, TypedDict, get_args
 
+import numpy as np
+
 from pldp.errors import EstimateError
-from pldp.estimates.results.intervals import CONFIDENCE
+from pldp.estimates.results.facts import Note
+from pldp.estimates.results.intervals import CONFIDENCE, check_confidence, check_plan
+from pldp.estimates.results.notes import known_scaled
 from pldp.known import parse_known, parse_mix, parse_ranges
+from pldp.mechanisms.arrays import FloatArray
+from pldp.words import unknown
 
 Pool = Literal["precision", "size"]
 Target = Literal["population", "respondents"]
 ShareMethod = Literal["unbiased", "likelihood"]
 
+Mix = Mapping[str, float | tuple[float, float]]  # the share of people who chose each level, or its bounds
+Known = Mapping[str, Mapping[str, float]]  # a question, and the known share of each of its labels
+Edges = Mapping[str, Sequence[float]]  # of numbers, the ends of the ranges that a table has
+Progress = Callable[[int], None]  # called with the number of steps of a fit
+
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
-
-Mix = Mapping[str, float | tuple[float, float]]
-"""The share of people who chose each level, or its bounds."""
-
-Known = Mapping[str, Mapping[str, float]]
-"""A question, and the known share of each of its labels."""
-
-Edges = Mapping[str, Sequence[float]]
-"""Of numbers, the ends of the ranges that a table has."""
-
-Progress = Callable[[int], None]
-"""Called with the number of steps of a fit."""
+ROUNDING: Final = 0.01  # how far the sum of known shares may be from 1: published ones are rounded
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of an option, once: verbs, the command line and its pages read it from here.
+    """What is said of an option, once: verbs, the command line and its pages read it from here."""
 
-    Attributes
-    ----------
-    help, more
-        What it does, in a line for the command; and what else a programmer wants to know.
-    kinds
-        The kinds of questions that take it: `None` for every kind, `()` for none, as some are about tables only.
-        `method` is taken by each kind that has methods.
-    tables, joined
-        Whether tables of several questions take it; whether the joined reports of several services do.
-    flag, metavar, choices, repeated
-        Its flag on the command line, if it has one, what follows, and whether the flag may come again.
-    number, read
-        Type of a number; or what turns a text, or several, into the option.
-    """
-
-    help: str
-    more: str = ""
-    kinds: tuple[str, ...] | None = None
-    tables: bool = False
-    joined: bool = True
-    flag: str = ""
-    metavar: str | None = None
+    help: str  # what it does, in a line for the command, where `{default}` stands for the default
+    more: str = ""  # what else a programmer wants to know
+    kinds: tuple[str, ...] | None = None  # of questions that take it; `None` stands for every kind
+    tables: bool = False  # whether tables of several questions take it
+    joined: bool = True  # whether the joined reports of several services do
+    metavar: str | None = None  # what follows its flag on the command line
     choices: tuple[str, ...] | None = None
-    repeated: bool = False
+    repeated: bool = False  # whether the flag may come again
     number: Callable[[str], float] | None = None
-    read: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None  # what turns a text, or several, into the option
+    flag: str = ""
 
     def taken_by(self, kind: str) -> bool:
         """Tell whether questions of this kind take it."""
         return self.kinds is None or kind in self.kinds
 
 
-def _said(words: str, more: str = "", **facts: Any) -> dict[str, Option]:
-    """Return the metadata of a field; `{default}` in the help stands for the default."""
-    return {"option": Option(words, more, **facts)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a question is estimated: the one place where options, their kinds, flags and help are stated."""
+    """How a question is estimated: options and their defaults."""
 
-    target: Target = field(
-        default="population",
-        metadata=_said(
-            "whose numbers: of the population that the respondents are a sample of, or of exactly the people who "
-            "reported (default: {default})",
-            "Errors of the population include that the respondents are a random sample.",
-            tables=True,
-            flag="--target",
-            choices=get_args(Target),
-        ),
-    )
-    pool: Pool = field(
-        default="precision",
-        metadata=_said(
-            "how people of different levels, or who gave to different services, are weighted (default: {default})",
-            "`precision` weights them by inverse variance and assumes that they agree, which is tested. The weights of "
-            "shares come from a first, rough estimate, which adds a bias far below the standard errors. `size` weights "
-            "by the number of reports and needs no such assumption.",
-            tables=True,
-            flag="--pool",
-            choices=get_args(Pool),
-        ),
-    )
-    method: str | None = field(
-        default=None,
-        metadata=_said(
-            "unbiased or likelihood for one answer (default: unbiased), weights, average, posterior or fitted for the "
-            "mean of a number (default: weights)",
-            "Joined reports of sets take `unbiased`, those of numbers also `ua`, `uwa` and `ule`, the names of "
-            "average, posterior and fitted in the paper on several services.",
-            flag="--method",
-            metavar="NAME",
-        ),
-    )
-    confidence: float = field(
-        default=CONFIDENCE,
-        metadata=_said(
-            "of the intervals (default {default:g})",
-            tables=True,
-            flag="--confidence",
-            metavar="SHARE",
-            number=float,
-        ),
-    )
-    progress: Progress | None = field(
-        default=None, metadata=_said("what is called with the number of steps, where a kind needs a fit")
-    )
-    live: int | None = field(
-        default=None,
-        metadata=_said(
-            "for results that are read while reports come in: intervals hold however often you look, and are narrowest "
-            "from this planned number of reports on (default: intervals for one look)",
-            "They are narrowest to five times as many.",
-            flag="--live",
-            metavar="REPORTS",
-            number=int,
-        ),
-    )
-    min_support: float = field(
-        default=0.1,
-        metadata=_said(
-            "of frequent sets in questions of kind choices: the share of people that must have all items (default "
-            "{default:g})",
-            kinds=("choices",),
-            flag="--min-support",
-            metavar="SHARE",
-            number=float,
-        ),
-    )
-    largest: int = field(
-        default=3,
-        metadata=_said(
-            "number of items of the largest frequent sets (default {default})",
-            kinds=("choices",),
-            flag="--largest",
-            metavar="ITEMS",
-            number=int,
-        ),
-    )
-    known: Known | None = field(
-        default=None,
-        metadata=_said(
-            "known shares of another question, late:yes=0.2,no=0.8, to which those of a choice of one label are "
-            "corrected (tally both as a pair)",
-            "The shares are those in the population.",
-            kinds=("choice",),
-            joined=False,
-            flag="--known",
-            metavar="SHARES",
-            read=parse_known,
-        ),
-    )
-    ranges: Edges | None = field(
-        default=None,
-        metadata=_said(
-            "in tables, the ends of the ranges of a number from bound to bound, spent=0,10,50,200 (may be repeated; "
-            "default: four ranges of equal width)",
-            kinds=(),
-            tables=True,
-            joined=False,
-            flag="--ranges",
-            metavar="NAME=EDGES",
-            repeated=True,
-            read=parse_ranges,
-        ),
-    )
-    mix: Mix | None = field(
-        default=None,
-        metadata=_said(
-            "where levels are hidden, the known share of people who chose some of them, strict=0.4,open=0.6, or bounds "
-            "of it, strict=0.3..0.5",
-            "Errors then do not include that of a known share.",
-            tables=True,
-            joined=False,
-            flag="--mix",
-            metavar="SHARES",
-            read=parse_mix,
-        ),
-    )
+    target: Target = "population"
+    pool: Pool = "precision"
+    method: str | None = None
+    confidence: float = CONFIDENCE
+    progress: Progress | None = None
+    live: int | None = None
+    min_support: float = 0.1
+    largest: int = 3
+    known: Known | None = None
+    ranges: Edges | None = None
+    mix: Mix | None = None
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        check_plan(self.live)
 
     @staticmethod
-    def stated() -> dict[str, Option]:
+    def stated() -> Mapping[str, Option]:
         """Return what is said of each option, by name."""
-        return {each.name: _with_default(each.metadata["option"], each.default) for each in fields(Options)}
+        return _STATED
 
 
-def _with_default(option: Option, default: object) -> Option:
-    return replace(option, help=option.help.format(default=default))
+_TEXTS: Final = {
+    "target": Option(
+        "whose numbers: of the population that the respondents are a sample of, or of exactly the people who reported "
+        "(default: {default})",
+        "Errors of the population include that the respondents are a random sample.",
+        tables=True,
+        choices=get_args(Target),
+    ),
+    "pool": Option(
+        "how people of different levels, or who gave to different services, are weighted (default: {default})",
+        "`precision` weights them by inverse variance and assumes that they agree, which is tested. The weights of "
+        "shares come from a first, rough estimate, which adds a bias far below the standard errors. `size` weights by "
+        "the number of reports and needs no such assumption.",
+        tables=True,
+        choices=get_args(Pool),
+    ),
+    "method": Option(
+        "unbiased or likelihood for one answer (default: unbiased), weights, average, posterior or fitted for the mean "
+        "of a number (default: weights)",
+        "Joined reports of sets take `unbiased`, those of numbers also `ua`, `uwa` and `ule`, the names of average, "
+        "posterior and fitted in the paper on several services.",
+        metavar="NAME",
+    ),
+    "confidence": Option("of the intervals (default {default:g})", tables=True, metavar="SHARE", number=float),
+    "progress": Option("what is called with the number of steps, where a kind needs a fit"),
+    "live": Option(
+        "for results that are read while reports come in: intervals hold however often you look, and are narrowest "
+        "from this planned number of reports on (default: intervals for one look)",
+        "They are narrowest to five times as many.",
+        metavar="REPORTS",
+        number=int,
+    ),
+    "min_support": Option(
+        "of frequent sets in questions of kind choices: the share of people that must have all items (default "
+        "{default:g})",
+        kinds=("choices",),
+        metavar="SHARE",
+        number=float,
+    ),
+    "largest": Option(
+        "number of items of the largest frequent sets (default {default})",
+        kinds=("choices",),
+        metavar="ITEMS",
+        number=int,
+    ),
+    "known": Option(
+        "known shares of another question, late:yes=0.2,no=0.8, to which those of a choice of one label are corrected "
+        "(tally both as a pair)",
+        "The shares are those in the population.",
+        kinds=("choice",),
+        joined=False,
+        metavar="SHARES",
+        read=parse_known,
+    ),
+    "ranges": Option(
+        "in tables, the ends of the ranges of a number from bound to bound, spent=0,10,50,200 (may be repeated; "
+        "default: four ranges of equal width)",
+        kinds=(),
+        tables=True,
+        joined=False,
+        metavar="NAME=EDGES",
+        repeated=True,
+        read=parse_ranges,
+    ),
+    "mix": Option(
+        "where levels are hidden, the known share of people who chose some of them, strict=0.4,open=0.6, or bounds of "
+        "it, strict=0.3..0.5",
+        "Errors then do not include that of a known share.",
+        tables=True,
+        joined=False,
+        metavar="SHARES",
+        read=parse_mix,
+    ),
+}
+
+_STATED: Final = {
+    each.name: replace(
+        _TEXTS[each.name],
+        help=_TEXTS[each.name].help.format(default=each.default),
+        flag="" if each.name == "progress" else f"--{each.name.replace('_', '-')}",
+    )
+    for each in fields(Options)
+}
 
 
 def _attributes() -> str:
     """Return the part of the docstring that explains each option."""
-    texts = {name: f"{option.help}. {option.more}" for name, option in Options.stated().items()}
-    entries = [
-        f"    {name}\n{fill(text, 120, initial_indent=' ' * 8, subsequent_indent=' ' * 8)}"
-        for name, text in texts.items()
-    ]
+    entries = []
+    for name, option in Options.stated().items():
+        text = fill(f"{option.help}. {option.more}", 120, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        entries.append(f"    {name}\n{text}")
     return "\n".join(["", "", "    Attributes", "    ----------", *entries, "    "])
 
 
@@ -254,3 +211,28 @@ def one_of(argument: str, given: str, known: Sequence[str]) -> None:
     """Refuse what is not known."""
     if given not in known:
         raise EstimateError(f"{argument} must be one of {', '.join(known)}, not {given!r}")
+
+
+def known_shares(
+    given: Mapping[str, float], names: Sequence[str], what: str, of: str, noun: str
+) -> tuple[FloatArray, tuple[Note, ...]]:
+    """Return one share per name, scaled to sum to 1, and the note that says so; refuse what cannot be known shares."""
+    if not isinstance(given, Mapping):
+        raise EstimateError(f'{what}: known shares must be given by {noun}, as {{"{names[0]}": 0.2, …}}')
+    for name in given:
+        if name not in names:
+            raise EstimateError(f"{what}: {unknown(noun, name, names, 'it')}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise EstimateError(f"{what}: every {noun} needs its known share; {missing[0]!r} has none")
+    for name in names:
+        share = given[name]
+        number = isinstance(share, int | float) and not isinstance(share, bool) and math.isfinite(share)
+        if not number or share <= 0:
+            raise EstimateError(f"{what}: the known share of {name!r} must be a number above 0, not {share!r}")
+    shares = np.array([given[name] for name in names], np.float64)
+    total = float(shares.sum())
+    part = min(total, total / 100, key=lambda sum_of: abs(sum_of - 1))
+    if abs(part - 1) > ROUNDING:
+        raise EstimateError(f"{what}: known shares must sum to 1, or to 100 as percentages, not to {total:g}")
+    return shares / total, (known_scaled(of, part),) if abs(part - 1) > 1e-9 else ()

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from pldp.errors import EstimateError
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Facts, Forgery, GroupReports, Note, PersonWeights
+from pldp.estimates.results.facts import Facts, GroupReports, Note, PersonWeights
 from pldp.estimates.results.intervals import (
     Interval,
     Label,
     Row,
     check_confidence,
-    check_plan,
     find_lead,
     fit_confidence,
     fit_reach,
@@ -31,10 +27,11 @@ from pldp.estimates.results.intervals import (
     normal_reach,
     reports_for,
 )
-from pldp.estimates.results.plots import plot_shares
+from pldp.estimates.results.options import Options
+from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
-from pldp.show import card, conclusions, in_full, results_body, snippet
+from pldp.show import card, conclusions, in_full, make_frame, plot, results_body, snippet
 
 if TYPE_CHECKING:
     from pldp.estimates.rounds import Change
@@ -77,6 +74,7 @@ class Result(Facts, ABC):
     """
 
     kind: ClassVar[str]
+    compares: ClassVar[bool] = False  # whether it is made of rounds, and has none to subtract
 
     assumption_free: Result | None = None
     forgery: Forgery | None = None
@@ -84,10 +82,6 @@ class Result(Facts, ABC):
     live: int | None = None
     rare: SmallCounts | None = None
     standard_error: FloatArray
-
-    def __post_init__(self) -> None:
-        check_confidence(self.confidence)
-        check_plan(self.live)
 
     @property
     @abstractmethod
@@ -117,10 +111,6 @@ class Result(Facts, ABC):
     @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether the interval of each number holds more often than it says, on purpose."""
-        return self.rare_rows()
-
-    def rare_rows(self) -> npt.NDArray[np.bool_]:
-        """Return which numbers too few reports speak for."""
         return np.zeros(self.estimates.size, bool) if self.rare is None else self.rare.marks(self.estimates.size)
 
     @property
@@ -193,26 +183,29 @@ class Result(Facts, ABC):
         """Return the records, those that say nothing marked."""
         return mark_too_few(self.records(confidence), self.possible, lambda times: self.reports_for(times, confidence))
 
-    def stated_with(self, **circumstances: Any) -> Self:
+    def stated_with(self, options: Options, **circumstances: Any) -> Self:
         """Return this result, and the one beside it, for these circumstances, with notes about its intervals."""
+        circumstances |= {"confidence": options.confidence, "live": options.live}
         beside = self.assumption_free
         beside = None if beside is None else replace(beside, **circumstances)
         made = replace(self, **circumstances, assumption_free=beside)
-        first, last = made.notes_on_intervals()
-        return replace(made, notes=(*first, *made.notes, *last))
+        return replace(made, notes=made.noted())
 
-    def notes_on_intervals(self) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-        """Return what a reader must know about the intervals: before all other notes, and after them."""
-        rows = self.marked()
+    def noted(self) -> tuple[Note, ...]:
+        """Return the notes with those about intervals: first which numbers say nothing, last which are wide and why."""
+        first, last, rows = list[Note](), list[Note](), self.marked()
         few = [row for row in rows if "too_few" in row]
-        labels = [_written(row["label"]) for row in few]
-        if self.unit != "share":
-            labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
-        needed = max((row["too_few"] for row in few), default=0)
-        first = (notes.too_few_to_say(labels if len(few) < len(rows) else (), needed, self.unit),) if few else ()
-        live = () if self.live is None else (notes.live_intervals(self.reach() / normal_reach(self.confidence)),)
-        rare = [_written(label) for label, few in zip(self.labels, self.rare_rows(), strict=True) if few]
-        return first, (*live, *((notes.rare_labels(rare),) if rare else ()))
+        if few:
+            labels = [_written(row["label"]) for row in few] if len(few) < len(rows) else []
+            if self.unit != "share":
+                labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
+            first.append(notes.too_few_to_say(labels, max(row["too_few"] for row in few), self.unit))
+        if self.live is not None:
+            last.append(notes.live_intervals(self.reach() / normal_reach(self.confidence)))
+        if self.rare is not None and self.rare.marks(self.estimates.size).any():
+            marks = zip(self.labels, self.rare.marks(self.estimates.size), strict=True)
+            last.append(notes.rare_labels([_written(label) for label, is_rare in marks if is_rare]))
+        return (*first, *self.notes, *last)
 
     def reports_for(self, times: float, confidence: float | None = None) -> float:
         """Return how many reports would make the intervals so many times narrower."""
@@ -220,6 +213,12 @@ class Result(Facts, ABC):
 
     def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
         """Return everything as plain data for JSON; a number that is not known is `None`."""
+        free = self.assumption_free
+        beside = free and {
+            "method": free.method,
+            "assumptions": list(free.assumptions),
+            "rows": free.marked(confidence),
+        }
         content = {
             "name": self.question,
             "text": self.text,
@@ -236,7 +235,7 @@ class Result(Facts, ABC):
             "manipulation": self.manipulation,
             "forgery": None if self.forgery is None else asdict(self.forgery),
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
-            "assumption_free": None if self.assumption_free is None else _beside(self.assumption_free, confidence),
+            "assumption_free": beside,
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
             "levels": [asdict(level) for level in self.levels],
             "lead": self.lead(confidence),
@@ -272,8 +271,11 @@ class Result(Facts, ABC):
         return make_frame(self.records(confidence), library)
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known."""
-        return plot_shares(self, confidence, truth=truth, axes=axes)
+        """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known.
+
+        A table is drawn as shaded cells, rounds as a line per label; their `truth` has rounds × labels.
+        """
+        return plot(self.to_mapping(confidence), truth=truth, axes=axes)
 
     def __eq__(self, other: object) -> bool:
         """Results are equal if they say the same."""
@@ -299,11 +301,6 @@ class Result(Facts, ABC):
 
 def _written(label: Label) -> str:
     return label if isinstance(label, str) else " × ".join(label)
-
-
-def _beside(result: Result, confidence: float | None) -> dict[str, Any]:
-    """Return what another result shows of one that stands beside it."""
-    return {"method": result.method, "assumptions": list(result.assumptions), "rows": result.marked(confidence)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -379,14 +376,3 @@ class Results(Mapping[str, Result]):
     def _repr_html_(self) -> str:
         """Show all cards in notebooks."""
         return snippet(results_body(self.to_mapping()))
-
-
-def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
-    """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
-    if library not in (None, "pandas", "polars"):
-        raise EstimateError(f"library must be pandas or polars, not {library!r}")
-    for name in (library,) if library else ("pandas", "polars"):
-        with suppress(ImportError):
-            return import_module(name).DataFrame(records)
-    lacking = f"the package {library}, which is not" if library else "pandas or Polars, and neither is"
-    raise EstimateError(f"to_frame needs {lacking} installed")

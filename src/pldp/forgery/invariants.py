@@ -16,38 +16,54 @@ Differential Privacy" (2021), for what no test can see.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import nnls
 from scipy.special import betainc, chdtrc, gammainc, gammaln, ndtr
 
-from pldp.estimates.excess import Excess, centred, densest, excess
-from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Forgery, ForgeryTest
+from pldp.forgery.crowd import Places, centred, densest, excess
 from pldp.mechanisms import Bits
 from pldp.mechanisms.arrays import ChannelArrays, FloatArray, PairLaw, Range, arrays, rows_of
 from pldp.survey import Question
 from pldp.tallies import BitCounts, OutputCounts, Tally
 
-FALSE_ALARM: Final = 0.001
-"""How often honest reports of one question raise an alarm, at most."""
+FALSE_ALARM: Final = 0.001  # how often honest reports of one question raise an alarm, at most
+MOST_PRODUCTS: Final = 1 << 35  # products of two bits that are counted; of more reports a part is looked at
+LARGEST_PAIRS: Final = 2048  # values whose pairs are looked at
+LARGEST_SUPPORTS: Final = 1 << 18  # values, or outputs of sets, whose shares are looked at one by one
+LEAST_EXPECTED: Final = 10  # reports that a cell of a χ² test must expect
 
-MOST_PRODUCTS: Final = 1 << 35
-"""Products of two bits that are counted; of more reports a part is looked at."""
 
-LARGEST_PAIRS: Final = 2048
-"""Values whose pairs are looked at."""
+@dataclass(frozen=True)
+class ForgeryTest:
+    """One test, the level it is about (empty: all), its p-value, and what it found in words, if anything.
 
-LARGEST_SUPPORTS: Final = 1 << 18
-"""Values, or outputs of sets, whose shares are looked at one by one."""
+    The p-value counts all values, pairs or outputs that the test looked at, but not the other tests.
+    """
 
-LEAST_EXPECTED: Final = 10
-"""Reports that a cell of a χ² test must expect."""
+    test: str
+    level: str
+    p_value: float
+    finding: str
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """Whether reports look forged: `p_value` of all tests together, `alarmed` if it is below `false_alarm`.
+
+    `tests` are those that were made, the most suspicious one first; `unseen` says what could not be looked at. No alarm
+    does not mean that no report is forged.
+    """
+
+    p_value: float
+    alarmed: bool
+    false_alarm: float
+    tests: tuple[ForgeryTest, ...]
+    unseen: tuple[str, ...] = ()
 
 
 def forgery_of(tally: Tally, question: Question) -> Forgery:
@@ -61,18 +77,17 @@ def forgery_of(tally: Tally, question: Question) -> Forgery:
     >>> forgery_of(counted, survey.question("mode")).alarmed
     False
     """
-    found: list[ForgeryTest] = []
-    unseen: dict[str, None] = {}
-    for view in _views(tally, question):
+    views, found = _views(tally, question), list[ForgeryTest]()
+    for view in views:
         for name, look in TESTS.items():
-            told = look(view)
-            if told is not None:
-                found.append(ForgeryTest(name, view.level, min(1.0, told[0]), told[1]))
-        unseen |= dict.fromkeys(view.unseen)
+            finding = look(view)
+            if finding is not None:
+                found.append(ForgeryTest(name, view.level, min(1.0, finding[0]), finding[1]))
     found.sort(key=lambda each: each.p_value)
     p_value = min(1.0, found[0].p_value * len(found)) if found else 1.0
     tests = tuple(each if each.p_value * len(found) < FALSE_ALARM else replace(each, finding="") for each in found)
-    return Forgery(p_value, p_value < FALSE_ALARM, FALSE_ALARM, tests, tuple(unseen))
+    unseen = tuple(dict.fromkeys(view.unseen for view in views if view.unseen))
+    return Forgery(p_value, p_value < FALSE_ALARM, FALSE_ALARM, tests, unseen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +114,6 @@ class _View:
 
     @property
     def rows(self) -> Any:
-        """What reads rows, where there are any."""
         return rows_of(cast("Bits", self.form.channel.form))
 
     @cached_property
@@ -126,20 +140,24 @@ class _View:
         return -(-len(self.counts.cell_counts) * size**2 // MOST_PRODUCTS) if self.has_rows else 1
 
     @property
-    def unseen(self) -> tuple[str, ...]:
+    def unseen(self) -> str:
         """What cannot be looked at, or not in whole."""
         if isinstance(self.counts, BitCounts) and not self.has_rows:
-            return (notes.ROWS_NOT_KEPT,)
+            return (
+                "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; "
+                "tally the reports with patterns"
+            )
         if self.limits is not None and len(self.limits.low) > LARGEST_SUPPORTS:
-            return (notes.TOO_MANY_SUPPORTS,)
+            return "impossible shares were not looked at, as there are too many values or outputs"
         if not any(self.laws):
-            return ()
+            return ""
         if self.form.channel.size > LARGEST_PAIRS:
-            return (notes.TOO_MANY_PAIRS,)
-        return (notes.SOME_PAIRS,) if self.step > 1 else ()
+            return "bits that come together were not looked at, as there are too many values"
+        if self.step > 1:
+            return "bits that come together were looked at in a part of the reports only, as there are many"
+        return ""
 
     def label(self, place: int) -> str:
-        """Name what a place of the supports stands for."""
         return self.labels[place] if place < len(self.labels) else f"output {place}"
 
 
@@ -158,11 +176,11 @@ def _views(tally: Tally, question: Question) -> list[_View]:
     return [_View(level.name, labels, (form,), counts) for level, form, counts in named if counts.reports]
 
 
-Told = tuple[float, str] | None
+Finding = tuple[float, str] | None
 """A p-value and what was found; nothing where a test does not apply."""
 
 
-def _pairs(view: _View) -> Told:
+def _pairs(view: _View) -> Finding:
     """Look for values whose bits come together more often than in any honest population."""
     size = view.form.channel.size
     if not view.has_rows or not any(view.laws) or not 3 <= size <= LARGEST_PAIRS or view.limits is None:
@@ -170,50 +188,43 @@ def _pairs(view: _View) -> Told:
     rows, counts = view.counts.patterns[:: view.step], view.counts.cell_counts[:: view.step]
     both = view.rows.pair_counts(rows, counts)
     support, reports = np.diag(both).copy(), float(counts.sum())
-    known = all(_same(laws, view.laws[0]) for laws in view.laws)
-    worst, members, tried = 1.0, np.zeros(0, np.intp), 0
+    known = all(laws == view.laws[0] for laws in view.laws)  # then their mixtures have the same laws, too
+    if not known and size < 4:
+        return None
+    worst, members = 1.0, np.zeros(0, np.intp)
     for law in view.laws[0]:
-        own = np.ix_(law.places, law.places)
         limits = Range(*(each[law.places] for each in view.limits))
         whole = reports if law.ones is None else float(support[law.places].sum()) / law.ones
-        found = excess(both[own], support[law.places], whole, law, limits)
-        if not known:
-            if size < 4:
-                return None
-            found = Excess(centred(found.sums), found.variances, found.most)
-        crowd, tried = densest(found), tried + 1
-        if crowd.p_value < worst:
-            worst, members = crowd.p_value, law.places[crowd.members]
-    return worst * tried, notes.come_together([view.label(int(place)) for place in members])
+        found = excess(both[np.ix_(law.places, law.places)], support[law.places], whole, law, limits)
+        p_value, crowd = densest(found if known else found._replace(sums=centred(found.sums)))
+        if p_value < worst:
+            worst, members = p_value, law.places[crowd]
+    values = [repr(view.label(int(place))) for place in members]
+    named = ", ".join(values[:3]) + (f" and {len(values) - 3:,} more" if len(values) > 3 else "")
+    finding = f"bits of {named} come together more often than any honest population allows"
+    return worst * len(view.laws[0]), finding
 
 
-def _same(laws: Sequence[PairLaw], others: Sequence[PairLaw]) -> bool:
-    """Tell whether two channels have the same laws, so that their mixtures have it, too."""
-    pairs = zip(laws, others, strict=True)
-    return all(
-        np.array_equal(one.slope, two.slope) and np.array_equal(one.constant, two.constant) for one, two in pairs
-    )
-
-
-def _ones(view: _View) -> Told:
+def _ones(view: _View) -> Finding:
     """Compare how many ones reports have with the law of that number, which no value changes."""
     laws = [law for law in (form.ones_law() for form in view.forms) if law is not None]
     if len(laws) < len(view.forms):
         return None
+    finding = "the number of ones per report is not the one that honest devices make"
     if view.has_rows:
         ones = view.rows.sums(np.ones(view.form.channel.size), view.counts.cell_rows).astype(np.intp)
         counts = np.bincount(ones, view.counts.cell_counts, minlength=len(laws[0]))
         p_value = _mixture(counts.astype(np.float64), np.array(laws).T)
-        return None if p_value is None else (p_value, notes.ODD_ONES)
+        return None if p_value is None else (p_value, finding)
     if len(laws) > 1:
         return None
     number = np.arange(len(laws[0]))
     mean = float(laws[0] @ number)
     deviation = math.sqrt(view.reports * float(laws[0] @ (number - mean) ** 2))
-    return 2 * float(ndtr(-abs(float(view.support.sum()) - view.reports * mean) / deviation)), notes.ODD_ONES
+    return 2 * float(ndtr(-abs(float(view.support.sum()) - view.reports * mean) / deviation)), finding
 
 
-def _shares(view: _View) -> Told:
+def _shares(view: _View) -> Finding:
     """Look for values with fewer supports than nobody's, or more than everybody's; one by one, and all together."""
     if view.limits is None or len(view.limits.low) > LARGEST_SUPPORTS:
         return None
@@ -223,9 +234,10 @@ def _shares(view: _View) -> Told:
     below, above = float(few[least]) * 2 * len(few), float(many[most]) * 2 * len(few)
     together = _negative(support, reports, low) if view.form.independent_supports else 1.0
     if together <= min(below, above):
-        return 2 * together, notes.TOO_FEW_IN_ALL
-    place, side = (least, "fewer") if below <= above else (most, "more")
-    return 2 * min(below, above), notes.impossible_share(view.label(place), side)
+        return 2 * together, "many values together have fewer reports than if nobody had any of them"
+    if below <= above:
+        return 2 * below, f"{view.label(least)!r} has fewer reports than if nobody had it"
+    return 2 * above, f"{view.label(most)!r} has more reports than if everybody had it"
 
 
 def _at_least(counts: FloatArray, reports: int, chance: FloatArray | float) -> FloatArray:
@@ -251,7 +263,7 @@ def _negative(support: FloatArray, reports: int, low: FloatArray) -> float:
     return float(np.exp(weights) @ chdtrc(below, distance))
 
 
-def _repeats(view: _View) -> Told:
+def _repeats(view: _View) -> Finding:
     """Look for outputs that came more often than any population makes them: rows sent twice, for instance.
 
     Pr(an output comes at least m times) ≤ exp(−n·KL(m/n ‖ u)), u being its largest probability; times all outputs. And
@@ -272,23 +284,19 @@ def _repeats(view: _View) -> Told:
     logarithms = np.where(np.log(share) > ceiling, -reports * (share * (np.log(share) - ceiling) + rest), 0.0)
     place = int(logarithms.argmin())
     logarithm = float(logarithms[place]) + math.log(view.form.channel.form.count)
-    again = reports - len(came)
-    many = _many_again(again, reports, [form.log_collision() for form in view.forms])
+    again, many = reports - len(came), 0.0
+    collisions = [each for each in (form.log_collision() for form in view.forms) if each is not None]
+    if len(collisions) == len(view.forms):
+        beyond = max(0.0, again - reports * (reports - 1) / 2 * math.exp(max(collisions)))
+        many = -(beyond**2) / (2 * (reports + beyond / 3))
     if many < logarithm:
-        return 2 * math.exp(many), notes.sent_again(again)
-    return 2 * math.exp(min(0.0, logarithm)), notes.repeated(int(counts[place]))
+        finding = f"{again:,} reports repeat another one, more than any population makes: forged, or counted twice"
+        return 2 * math.exp(many), finding
+    finding = f"one and the same report came {int(counts[place]):,} times, more often than any population makes it"
+    return 2 * math.exp(min(0.0, logarithm)), f"{finding}: forged or sent again"
 
 
-def _many_again(again: int, reports: int, collisions: Sequence[float | None]) -> float:
-    """Return ln of the bound on so many repeats; 0 where nothing is known."""
-    known = [each for each in collisions if each is not None]
-    if len(known) < len(collisions):
-        return 0.0
-    beyond = max(0.0, again - reports * (reports - 1) / 2 * math.exp(max(known)))
-    return -(beyond**2) / (2 * (reports + beyond / 3))
-
-
-def _draws(view: _View) -> Told:
+def _draws(view: _View) -> Finding:
     """Compare what devices draw uniformly, whatever the value, with a uniform law: hash functions, or what is asked."""
     if isinstance(view.counts, BitCounts):
         return None
@@ -304,10 +312,10 @@ def _draws(view: _View) -> Told:
         number = drawn.astype(np.float64)
         expected = reports * (reports - 1) / 2 / cells
         spread = float(gammainc(max(float((number * (number - 1)).sum()) / 2, 1e-9), max(expected, 1e-9)))
-    return 2 * min(most * cells, spread), notes.UNEVEN_DRAWS
+    return 2 * min(most * cells, spread), "what devices draw at random, whatever the answer, is not evenly spread"
 
 
-def _image(view: _View) -> Told:
+def _image(view: _View) -> Finding:
     """Measure how far the outputs are from what any histogram of the values, and of hidden levels, makes."""
     coarse = view.form.coarse()
     if coarse is None:
@@ -315,7 +323,8 @@ def _image(view: _View) -> Told:
     laws = [each for each in (form.coarse(coarse.group) for form in view.forms) if each is not None]
     counts = np.bincount(coarse.group, view.counts.tallied, minlength=len(coarse.chances))
     p_value = _mixture(counts.astype(np.float64), np.hstack([each.chances for each in laws]))
-    return None if p_value is None else (p_value, notes.NO_HISTOGRAM)
+    finding = "no distribution of answers makes reports that are spread like these"
+    return None if p_value is None else (p_value, finding)
 
 
 def _mixture(counts: FloatArray, laws: FloatArray) -> float | None:
@@ -340,7 +349,7 @@ def _mixture(counts: FloatArray, laws: FloatArray) -> float | None:
     return float(chdtrc(cells - 1, float(((observed - expected) ** 2 / usable).sum())))
 
 
-def _merge_cells(expected: FloatArray) -> npt.NDArray[np.intp]:
+def _merge_cells(expected: FloatArray) -> Places:
     """Return the group of each cell: neighbours together expect enough; what is left joins the last group."""
     group, waiting, number = np.zeros(len(expected), np.intp), 0.0, 0
     left = float(expected.sum())
@@ -352,7 +361,7 @@ def _merge_cells(expected: FloatArray) -> npt.NDArray[np.intp]:
     return group
 
 
-TESTS: Final[dict[str, Callable[[_View], Told]]] = {
+TESTS: Final[dict[str, Callable[[_View], Finding]]] = {
     "pairs": _pairs,
     "ones": _ones,
     "shares": _shares,

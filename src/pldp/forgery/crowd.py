@@ -12,34 +12,19 @@ from scipy.special import gammaln
 
 from pldp.mechanisms.arrays import FloatArray, PairLaw, Range
 
-LONGEST: Final = 256
-"""Values of a set that is looked at, at most."""
-
-STARTS: Final = 8
-"""Pairs of values that sets are grown from."""
-
-ROUNDS: Final = 4
-"""Times that a set is improved."""
+LONGEST: Final = 256  # values of a set that is looked at, at most
+STARTS: Final = 8  # pairs of values that sets are grown from
+ROUNDS: Final = 4  # times that a set is improved
 
 Places = npt.NDArray[np.intp]
 
 
 class Excess(NamedTuple):
-    """How often bits i and j came together beyond what is expected of honest reports, with what it varies by.
-
-    `most` is what one report adds at most for two bits.
-    """
+    """How often bits i and j came together beyond what is expected of honest reports, with what it varies by."""
 
     sums: FloatArray
     variances: FloatArray
-    most: float
-
-
-class Crowd(NamedTuple):
-    """A set of values whose bits come together: how likely honest reports make any such set, and its values."""
-
-    p_value: float
-    members: Places
+    most: float  # that one report adds for two bits
 
 
 def excess(both: FloatArray, support: FloatArray, reports: float, law: PairLaw, limits: Range) -> Excess:
@@ -75,8 +60,8 @@ def centred(sums: FloatArray) -> FloatArray:
     return np.asarray(rest)
 
 
-def densest(found: Excess) -> Crowd:
-    """Return the set of values whose bits come together most beyond honest reports.
+def densest(found: Excess) -> tuple[float, Places]:
+    """Return the set of values whose bits come together most, and how likely honest reports make any such set.
 
     The p-value counts every set of values, whether it was looked at or not: a set of m among k has m(m−1)·C(k, m)
     times the bound of Bennett, "Probability Inequalities for the Sum of Independent Random Variables" (1962), on the
@@ -86,18 +71,16 @@ def densest(found: Excess) -> Crowd:
     scale = np.sqrt(found.variances)
     scores = np.divide(found.sums, scale, out=np.zeros_like(scale), where=scale > 0)
     best, members = 0.0, np.zeros(0, np.intp)
-    for first in _starts(scores):
-        order = first
+    for start in _starts(scores):
+        order = start
         for _ in range(ROUNDS):
             logarithms = _prefixes(found, order)
             length = int(logarithms.argmin()) + 2
-            improved = bool(logarithms[length - 2] < best)
-            if improved:
-                best, members = float(logarithms[length - 2]), np.sort(order[:length])
-            order = np.argsort(-scores[:, order[:length]].sum(axis=1), kind="stable")[:LONGEST]
-            if not improved:
+            if logarithms[length - 2] >= best:
                 break
-    return Crowd(float(np.exp(best)), members)
+            best, members = float(logarithms[length - 2]), np.sort(order[:length])
+            order = np.argsort(-scores[:, order[:length]].sum(axis=1), kind="stable")[:LONGEST]
+    return float(np.exp(best)), members
 
 
 def _starts(scores: FloatArray) -> Iterator[Places]:
