@@ -86,32 +86,26 @@ class Cells:
 
     def evidence(self, margins: FloatArray) -> Evidence:
         """Return the counts of patterns, given likely shares of fewer questions (an augmented table)."""
-        patterns = self._patterns
-        counts = np.zeros((len(self.chances.matrix), math.prod(self.shape), patterns.whole.shape[2]))
-        for number, shown in enumerate(self.chances.combinations):
+        chances, patterns = self.chances, self._patterns
+        counts = np.zeros((len(chances.matrix), math.prod(self.shape), patterns.whole.shape[2]))
+        for number, shown in enumerate(chances.combinations):
             if shown in self.marked:
                 levels = [shown[place] for place in self.places]
                 reads = [partial(side.read, level=level) for side, level in zip(self.sides, levels, strict=True)]
                 counts[number] = _crossed(self.marked[shown], reads)
-        known = () if self.bounds is None or self.bounds.nothing else (GivenMix(self.bounds, self.chances.members),)
-        reports = float(counts.sum(axis=(0, 2)).max())
+        known = () if self.bounds is None or self.bounds.nothing else (GivenMix(self.bounds, chances.members),)
+        likely = partial(self._states, margins, float(counts.sum(axis=(0, 2)).max()))
         return Evidence(
-            counts,
-            patterns,
-            self.chances.matrix,
-            self.chances.visible,
-            exclusive=False,
-            likely_states=lambda shares: self._states(margins, shares, reports),
-            known=known,
+            counts, patterns, chances.matrix, chances.visible, exclusive=False, likely_states=likely, known=known
         )
 
-    def _states(self, margins: FloatArray, shares: FloatArray, reports: float) -> FloatArray:
+    def _states(self, margins: FloatArray, reports: float, shares: FloatArray) -> FloatArray:
         """Return shares of states that could be true, none impossible: cells × states."""
         augmented, own = margins.copy(), np.clip(shares, 1 / reports, 1 - 1 / reports).reshape(self.shape)
-        few, most, whole = own, slice(None, -1), slice(-1, None)
+        few = own
         for axis in range(own.ndim):  # a cell has no more people than it has without one of its questions
-            few = np.minimum(few, margins[tuple(whole if each == axis else most for each in range(own.ndim))])
-        augmented[(most,) * own.ndim] = few
+            few = np.minimum(few, np.expand_dims(inner(np.take(margins, -1, axis)), axis))
+        inner(augmented)[...] = few
         states = self.states_of(augmented)
         rest, last = np.maximum(states[:, :-1], 0) + 1 / reports, own.reshape(-1, 1)
         return np.concatenate([rest / rest.sum(axis=1, keepdims=True) * (1 - last), last], axis=1)

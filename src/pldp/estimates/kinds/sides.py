@@ -151,16 +151,15 @@ class LabelSide(Side):
 
     @cached_property
     def patterns(self) -> Patterns:
-        found = label_patterns(self.forms)
-        law = np.asarray(found.law)
+        found, size = label_patterns(self.forms), self.size
+        law, weights = np.asarray(found.law), found.weights
         if law.shape[2] > 2:
             # Labels of tiers: another label is of any tier, as likely as the question alone says.
             states = label_states(self.forms, self.margin.possible)[:, None, :-1]
             others = states / np.maximum(states.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
             law = np.concatenate([others @ law[:, :, :-1], law[:, :, -1:]], axis=2)
-        law = np.broadcast_to(law, (len(law), self.size, *law.shape[2:]))
-        weights = np.broadcast_to(found.weights, (*found.weights.shape[:2], self.size, found.weights.shape[3]))
-        return Patterns.weighted(law, weights)
+        law = np.broadcast_to(law, (len(law), size, *law.shape[2:]))
+        return Patterns.weighted(law, np.broadcast_to(weights, (*weights.shape[:2], size, weights.shape[3])))
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         counts = self.forms[level].pattern_counts(marks[:-1], marks[-1:])
