@@ -157,12 +157,11 @@ class Table(Result):
         return make_frame([{**dict(zip(names, row.pop("label"), strict=True)), **row} for row in records], library)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        sides = zip(self.margins, [margin.consistent() for margin in self.margins], strict=True)
         return {
             "questions": [margin.question for margin in self.margins],
             "margins": [
-                {"name": own.question, "exclusive": own.exclusive, "values": list(own.values), "shares": shares}
-                for own, shares in sides
+                {"name": own.question, "exclusive": own.exclusive, "values": list(own.values), "shares": own.possible}
+                for own in self.margins
             ],
             "association": [each._asdict() for each in self.association(confidence)],
         }
