@@ -130,9 +130,7 @@ def test_the_error_without_the_spread_between_groups_is_noticed() -> None:
 # --- tests of levels ---
 
 SIZED: Final = {
-    str(each.cell)
-    for each in CELLS
-    if each.family != "by value" and not getattr(each.cell.case, "free", False) and each.cell.case is not CHOICES
+    str(each.cell) for each in CELLS if each.family != "by value" and not getattr(each.cell.case, "free", False)
 }
 """Cells whose levels say nothing about values, and where the size of the test of that is judged."""
 
@@ -155,17 +153,6 @@ FEW_PEOPLE: Final = (
     hidden("few", "pairs of 64", 64, "pairs", 5, 500, people=1_500),
 )
 MANY_VALUES: Final = (hidden("many", "pairs of 960", 960, "pairs", 3, 200, people=20_000, epsilon=2.0),)
-
-
-WORST_CELL: Final = True
-"""Whether tables of shown levels test their worst cell, with a bound for all cells: none of 2,000 is rejected."""
-
-
-@pytest.mark.skipif(not LONG, reason="few collections cannot tell a test that rejects rarely from one of 5 %")
-@pytest.mark.xfail(WORST_CELL, reason="the worst of all cells by Bonferroni's bound", strict=True)
-def test_the_test_of_levels_in_a_table_of_choices_rejects_as_often_as_it_says() -> None:
-    (table,) = (each for each in collected() if each.name.startswith(f"{CHOICES.name}, gamma"))
-    assert wrong_size(table.p_values) == ""
 
 
 def test_stated_errors_behind_hidden_levels_are_the_real_ones_for_few_people() -> None:
@@ -212,8 +199,8 @@ Their sampling errors are .00020 and .00007 for ε 1, and .00027 and .00010 for 
 so it is known better: a prototype with weights for states had .921 and .921, and .677 and .651.
 """
 
-LARGEST_RATIO: Final[Mapping[float, float]] = {1.0: 1 + 1e-9, 0.3: 1 + 1e-9}
-"""What errors may be of the former ones: .95 and .70 once tables are decoded with weights for states."""
+LARGEST_RATIO: Final[Mapping[float, float]] = {1.0: 0.95, 0.3: 0.70}
+"""What errors may be of the former ones."""
 
 
 @pytest.mark.parametrize("label", FORMER_RMS)

@@ -13,10 +13,8 @@ import pytest
 from helpers.claims import Z, runs
 from pldp.errors import EstimateError
 from pldp.estimates import estimate_fused
-from pldp.estimates.fused.items import FusedItems
 from pldp.estimates.fused.services import common_drawing
-from pldp.estimates.fused.sets import _common, _service_parts, _subset_parts
-from pldp.estimates.results.options import Options
+from pldp.estimates.fused.sets import FusedItems
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import Asked, Fused, Service, fuse
@@ -91,17 +89,17 @@ def test_errors_that_are_too_small_would_be_found() -> None:
 
 def services_of(fused: Fused) -> FusedItems:
     """Return the reports of every service."""
-    return _service_parts(fused, Options(), _subset_parts(fused, "size", Options())[0])
+    return FusedItems.by_service(fused, FusedItems.by_subset(fused, "population"))
 
 
 def test_levels_that_go_together_make_errors_larger_and_are_seen_in_the_labels() -> None:
     """What services add up to for a person is larger by 1 + Cov(κ, κ′), κ the relative clearness of each level."""
     fused, _ = services(1, count=20_000, gives=1.0)
-    (both,) = _common(fused)
+    together = services_of(fused)
+    (both,) = together.shared
     share = np.array([0.6, 0.4])
     assert both.people == 20_000
     assert abs(both.levels - np.diag(share)).max() < 0.05
-    together = services_of(fused)
     singles = np.arange(len(ITEMS))[:, None]
     apart = replace(together, shared=(both._replace(levels=np.outer(share, share)),))
     errors = [each.expected_error(singles) for each in (together, apart)]
@@ -112,7 +110,7 @@ def test_with_levels_that_have_nothing_to_do_with_each_other_services_share_only
     """The covariance of two services is then n/(n n′)·f(1 − f), whatever the levels are."""
     together = services_of(services(2, count=5000, gives=1.0)[0])
     (both,) = together.shared
-    mixes = [part.mix.shares for part in together.parts if part.mix is not None]
+    mixes = [part.mix.shares for part in together.parts]
     singles = np.arange(len(ITEMS))[:, None]
     contrasts = [part.expect_part(singles)[1] for part in together.parts]
     found = common_drawing([both._replace(levels=np.outer(*mixes))], np.array([5000.0, 5000.0]), contrasts)
@@ -160,7 +158,7 @@ def test_one_service_alone_has_the_supports_that_its_own_estimate_has() -> None:
     singles = np.arange(len(ITEMS))[:, None]
     assert alone.expected_error(singles) == pytest.approx(part.expected_error(singles), rel=1e-12)
     assert alone.item_weights == pytest.approx(1)
-    assert alone.manipulation == pytest.approx(part.manipulation, rel=1e-12)
+    assert alone.facts.manipulation == pytest.approx(part.facts.manipulation, rel=1e-12)
 
 
 def test_by_size_nothing_is_assumed_and_a_method_of_shares_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,9 @@ import pytest
 
 from helpers.claims import Z, runs
 from pldp.errors import EstimateError
-from pldp.estimates import Result, estimate_fused, mean
-from pldp.estimates.fused.numbers import one_report_each
-from pldp.estimates.numbers.evidence import source_evidence
-from pldp.mechanisms import build
+from pldp.estimates import Result, estimate_fused
+from pldp.estimates.fused.numbers import JoinedNumbers, one_report_each
+from pldp.mechanisms import SampledBoxes, build
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import ABSENT, Asked, Fused, Service, fuse
 
@@ -96,6 +96,25 @@ def test_people_in_several_services_make_errors_larger_than_different_people_wou
     assert (common < np.min(together, axis=0)).all()
 
 
+@pytest.mark.parametrize("apart", [0, 4])
+def test_items_that_no_report_of_a_service_tells_about_are_estimated_from_the_others(apart: int) -> None:
+    """Eight reports of one or two of twelve items each: those of a service leave some items out."""
+    generator, items = np.random.default_rng(1), tuple(map(str, range(12)))
+    rows = np.packbits(generator.random((8, 12)) < 0.3, axis=1, bitorder="little")
+    made = []
+    for place, boxes in enumerate((1, 2)):
+        weight = build("krr", 1 << boxes, 2_000_000).other_weight
+        channel = SampledBoxes(12, boxes, weight, math.comb(12, boxes))
+        outputs = arrays(channel).draw_many(rows, generator)
+        asked = Asked("basket", values=items)
+        made.append(Service(f"s{place}", channel, np.arange(8) + apart * place, outputs, asked=asked))
+    result = estimate_fused(fuse(made, accept_epsilon=math.inf))
+    assert "those of some level say nothing about" in " ".join(note.text for note in result.notes)
+    assert np.isfinite(result.estimates).all()
+    assert (result.standard_error > 0.1).all()
+    assert result.manipulation > 1
+
+
 def test_names_of_the_paper_are_names_of_methods() -> None:
     fused, truth, _ = numbers(3, "sw", "pm", "sr")
     for paper, own in (("ua", "average"), ("uwa", "posterior"), ("ule", "fitted")):
@@ -165,14 +184,11 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
         about |= {"level": np.array(names)[shown], "label_channel": None if name == "shows" else label}
         made.append(Service(name, channels[0], np.arange(20_000), outputs, channels=channels, **about))
     fused = replace(fuse(made), mean_only=True)
-    found = mean(fused)
+    joined = JoinedNumbers(fused, "weights", "population", "precision")
+    found = joined.mean
     numbers = np.zeros(len(fused.counts))
-    for place, source in enumerate(fused.sources):
-        part, cells = source_evidence(fused, place), fused.cells[:, place]
+    for source, counted, cells in zip(fused.sources, joined.numbers, fused.cells.T, strict=True):
         here = cells != ABSENT
-        counted = part.of_cells(
-            part.evidence.weights(slice(0, 1))[0][0, :, 0].sum(axis=0).reshape(-1, source.channel.form.count)
-        )
         numbers[here] += found.weights[source.name] * counted[cells[here]]
     numbers /= (fused.cells != ABSENT) @ np.array([*found.weights.values()])
     spread = fused.counts @ (numbers - fused.counts @ numbers / 20_000) ** 2 / 20_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,22 @@ from scipy import stats
 
 import pldp
 from pldp.errors import EstimateError
+from pldp.estimates.kinds.number import HiddenNumberReports
 from pldp.estimates.likelihood.profile import Profile
 from pldp.estimates.linear.evidence import Evidence
-from pldp.estimates.linear.mix import LevelMix, MixBounds
-from pldp.estimates.linear.pooling import Linear, decode
-from pldp.estimates.numbers.evidence import (
+from pldp.estimates.linear.mix import MixBounds
+from pldp.estimates.linear.numbers import (
+    NumberCounts,
+    centres,
     compare_levels,
     expected_mean_variance,
-    mean_evidence,
-    moment_tables,
-    number_evidence,
 )
-from pldp.estimates.numbers.hidden import HiddenMisfit, HiddenNumbers
-from pldp.estimates.numbers.sources import centres
+from pldp.estimates.linear.pooling import Linear, decode
+from pldp.estimates.results.options import Options
 from pldp.mechanisms import hideable
 from pldp.mechanisms.arrays import Pieces, label_arrays, piecewise_arrays
 from pldp.simulate import Population, simulate_reports
+from pldp.tallies import OutputCounts
 
 LONG = bool(os.environ.get("PLDP_LONG"))
 SIZE = 48
@@ -66,12 +67,11 @@ def piecewise(channel: Any) -> Pieces:
     return piecewise_arrays(channel).pieces()
 
 
-def hidden_of(survey: pldp.Survey, counts: np.ndarray, known: dict[str, Any] | None = None) -> HiddenNumbers:
-    assert survey.level_channel is not None
-    names = [level.name for level in survey.levels]
-    bounds = MixBounds.read(known, names)
-    mix = LevelMix(label_arrays(survey.level_channel).matrix(), counts.sum(axis=1), bounds)
-    return HiddenNumbers(survey.questions[0].channels, mix, counts, (0.0, 1.0))
+def hidden_of(survey: pldp.Survey, counts: np.ndarray, known: dict[str, Any] | None = None) -> HiddenNumberReports:
+    """Reports with these counts; their misfit is that around the true shape."""
+    hidden = HiddenNumberReports(tally_of(survey, counts), survey.questions[0], Options(mix=known))
+    hidden.fitted = SimpleNamespace(shares=SHAPE)
+    return hidden
 
 
 def draw(survey: pldp.Survey, people: int, generator: np.random.Generator, joint: np.ndarray | None = None) -> Any:
@@ -91,16 +91,15 @@ def dependent(levels: int) -> np.ndarray:
 def evidence_of(survey: pldp.Survey, counts: np.ndarray, known: dict[str, Any] | None = None) -> Evidence:
     """What reports say of the mean, if the curve has the true shape."""
     mix = MixBounds.read(known, [level.name for level in survey.levels])
-    chance = label_arrays(survey.level_channel).matrix()
-    channels = survey.questions[0].channels
-    return mean_evidence(channels, chance, list(counts), visible=False, population=SHAPE, mix=mix)
+    return counts_of(survey, counts).hidden_mean(SHAPE, mix)
+
+
+def counts_of(survey: pldp.Survey, counts: np.ndarray) -> NumberCounts:
+    return NumberCounts(survey.questions[0].channels, label_arrays(survey.level_channel).matrix(), list(counts))
 
 
 def choice_test(survey: pldp.Survey, counts: np.ndarray) -> Any:
-    chance, channels = label_arrays(survey.level_channel).matrix(), survey.questions[0].channels
-    tables = moment_tables(channels)
-    evidence = number_evidence(channels, chance, list(counts), tables, visible=False, population=SHAPE)
-    return compare_levels(evidence, channels, 0.5)
+    return compare_levels(counts_of(survey, counts).moments(SHAPE), survey.questions[0].channels, 0.5)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -138,11 +137,9 @@ def test_means_from_hidden_levels_cover_and_their_errors_are_those_of_the_plan(m
 def test_what_outputs_say_about_hidden_levels_sharpens_the_mean(mechanism: str, least: float) -> None:
     """Variances of infinitely many reports, against those of the unbiased numbers alone."""
     survey = survey_of(mechanism, 0.3, strict=1.0, open=3.0)
-    channels, chance = survey.questions[0].channels, label_arrays(survey.level_channel).matrix()
-    counts = list(1e9 * chances(survey, np.outer([0.5, 0.5], SHAPE)))
-    numbers = [piecewise_arrays(channel).unbiased()[None] for channel in channels]
-    alone = decode(number_evidence(channels, chance, counts, numbers, visible=False)).variance()[0] * 1e9
-    planned = expected_mean_variance(channels, survey.level_channel, np.array([0.5, 0.5]), SHAPE)
+    counts = 1e9 * chances(survey, np.outer([0.5, 0.5], SHAPE))
+    alone = decode(counts_of(survey, counts).numbers()).variance()[0] * 1e9
+    planned = expected_mean_variance(survey.questions[0].channels, survey.level_channel, np.array([0.5, 0.5]), SHAPE)
     assert planned * least < alone
 
 
@@ -203,10 +200,10 @@ def test_the_fitted_mix_is_the_most_likely_one_and_stays_within_what_is_known() 
         cells = mix @ model.rows.forward(SHAPE)
         assert best <= -float((model.weights * np.log(cells)).sum()) - 0.5 / 20_000 * np.log(mix).sum() + 1e-12
     assert np.abs(fitted - hidden.mix.shares).max() < 0.05
-    bounded = hidden_of(survey, hidden.counts, {"strict": (0.4, 0.5)}).likelihood.levels(SHAPE)
+    bounded = hidden_of(survey, hidden.cells, {"strict": (0.4, 0.5)}).likelihood.levels(SHAPE)
     assert 0.4 <= bounded[0] <= 0.5
     assert bounded.sum() == pytest.approx(1)
-    assert hidden_of(survey, hidden.counts, {"strict": 0.4, "open": 0.2}).possible_mixes.directions.shape == (3, 0)
+    assert hidden_of(survey, hidden.cells, {"strict": 0.4, "open": 0.2}).possible_mixes.directions.shape == (3, 0)
 
 
 def test_the_misfit_of_hidden_levels_is_the_least_over_all_mixes() -> None:
@@ -214,14 +211,13 @@ def test_the_misfit_of_hidden_levels_is_the_least_over_all_mixes() -> None:
     survey = survey_of("sw")
     hidden = hidden_of(survey, draw(survey, 20_000, np.random.default_rng(8)))
     levels = hidden.likelihood.levels(SHAPE)
-    known = HiddenMisfit(hidden_of(survey, hidden.counts, dict(zip(("strict", "middle", "open"), levels, strict=True))),
-                         levels, SHAPE)  # fmt: skip
+    known = hidden_of(survey, hidden.cells, dict(zip(("strict", "middle", "open"), levels, strict=True)))
     half = PLACES < 0.5
-    free, fixed = (HiddenMisfit(hidden, levels, SHAPE).misfit(apart=False), known.misfit(apart=False))
+    free, fixed = (each.misfit(apart=False) for each in (hidden, known))
     for share in (0.6, 0.9):
         assert free.profile(half, share)[0] <= fixed.profile(half, share)[1] + 1e-3
     assert free.profile(half, 0.9)[1] < fixed.profile(half, 0.9)[0]
-    apart = HiddenMisfit(hidden, levels, SHAPE).misfit(apart=True)
+    apart = hidden.misfit(apart=True)
     assert apart.profile(half, 0.9)[1] < free.profile(half, 0.9)[0]
     assert apart.cumulative[-1] == pytest.approx(1)
 
@@ -232,10 +228,9 @@ def test_intervals_without_smoothness_hold_the_truth_and_need_the_free_mix() -> 
     half, truth, hits, narrow = PLACES < 0.5, float(SHAPE[PLACES < 0.5].sum()), 0, 0
     for _ in range(runs):
         hidden = hidden_of(survey, draw(survey, 20_000, generator))
-        levels = hidden.label_mix
-        low, high = Profile(HiddenMisfit(hidden, levels, SHAPE)).share(half)
-        given = dict(zip(("strict", "open"), levels, strict=True))
-        one, other = Profile(HiddenMisfit(hidden_of(survey, hidden.counts, given), levels, SHAPE)).share(half)
+        low, high = Profile(hidden).share(half)
+        given = dict(zip(("strict", "open"), hidden.label_mix, strict=True))
+        one, other = Profile(hidden_of(survey, hidden.cells, given)).share(half)
         hits += low <= truth <= high
         narrow += other - one < 0.7 * (high - low)
     assert stats.binom.cdf(hits, runs, 0.95) > 1e-6
@@ -267,11 +262,13 @@ def test_a_difference_that_is_noticed_with_80_percent_is() -> None:
 
 
 def counted(survey: pldp.Survey, people: int, joint: np.ndarray, seed: int) -> pldp.Tally:
-    from pldp.tallies import OutputCounts  # noqa: PLC0415
+    return tally_of(survey, draw(survey, people, np.random.default_rng(seed), joint))
 
-    counts = draw(survey, people, np.random.default_rng(seed), joint)
-    named = {("q", level.name): OutputCounts(own) for level, own in zip(survey.levels, counts, strict=True)}
-    return pldp.Tally(survey, named, people)
+
+def tally_of(survey: pldp.Survey, counts: np.ndarray) -> pldp.Tally:
+    whole = np.rint(counts).astype(np.int64)
+    named = {("q", level.name): OutputCounts(own) for level, own in zip(survey.levels, whole, strict=True)}
+    return pldp.Tally(survey, named, int(whole.sum()))
 
 
 def test_a_result_from_the_survey_file_to_the_rows() -> None:

@@ -17,8 +17,8 @@ import pldp
 from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import HiddenBaskets, baskets_of, hidden_item_variance, itemsets, supports
+from pldp.estimates.kinds.item_search import Estimated
 from pldp.estimates.kinds.item_sets import ItemReports
-from pldp.estimates.kinds.item_supports import item_reports, item_supports
 from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.linear.pooling import Linear
 from pldp.mechanisms import Channel, ItemSet, PrivSet, RandomizedResponse, SampledBoxes, hideable_whole_sets
@@ -73,7 +73,7 @@ def reports(
             found.append(np.sum(parts, axis=0))
         else:
             found.append(np.concatenate(parts))
-    return HiddenBaskets(tuple(channels), LevelMix.of(label, counts.tolist()), tuple(found), ("strict", "open"))
+    return HiddenBaskets(tuple(channels), LevelMix.of(label, counts.tolist()), tuple(found))
 
 
 def draw(name: str, people: int, seed: int, label: int = MICRO) -> HiddenBaskets:
@@ -81,6 +81,11 @@ def draw(name: str, people: int, seed: int, label: int = MICRO) -> HiddenBaskets
     level = generator.choice(2, people, p=MIX)
     ticked = baskets(people, generator)
     return reports(CHANNELS[name], ticked, level, generator, RandomizedResponse.of(2, label))
+
+
+def of_items(given: ItemReports) -> Estimated:
+    """Return the supports of all items."""
+    return given.estimate(*given.singles)
 
 
 def wanted(name: str) -> list[tuple[str, ...]]:
@@ -103,8 +108,8 @@ def repeated(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         given = draw(name, 4000, run)
         found = supports(given, ITEMS, sets)
         scores.append((found.support - true) / found.standard_error)
-        beside = item_supports(item_reports(given, 4, "precision", "population").free(), ITEMS)
-        free.append((beside.support - SUPPORTS) / beside.standard_error)
+        beside = of_items(ItemReports.of(given, 4, "precision", "population").free())
+        free.append((beside.support - SUPPORTS) / beside.error)
     return np.array(scores), np.abs(scores) < 1.96, np.array(free)
 
 
@@ -140,7 +145,7 @@ def test_errors_that_ignore_the_mix_do_not_cover(monkeypatch) -> None:
         """Leave out what labels make of the error: the mean of ψ among the reports of each."""
         shares = linear.evidence.shares
         own = (shares * linear.psi).sum(axis=2, keepdims=True) / shares.sum(axis=2, keepdims=True)
-        return (shares * (linear.psi - own) ** 2).sum(axis=(0, 2)) / self.reports
+        return (shares * (linear.psi - own) ** 2).sum(axis=(0, 2)) / self.mix.reports
 
     monkeypatch.setattr(ItemReports, "_variance", within_labels)
     wrong = covered()
@@ -155,9 +160,8 @@ def test_errors_for_the_respondents_leave_out_who_is_asked() -> None:
     true, scores = ticked.mean(axis=0), []
     for _ in range(runs(25, 1000)):  # everybody chooses a level anew: it does not depend on what they have
         given = reports(CHANNELS["a budget per box"], ticked, generator.choice(2, 4000, p=MIX), generator)
-        found = item_supports(item_reports(given, 4, "precision", "respondents"), ITEMS)
-        free = item_supports(item_reports(given, 4, "precision", "respondents").free(), ITEMS)
-        scores.append([(each.support - true) / each.standard_error for each in (found, free)])
+        found = ItemReports.of(given, 4, "precision", "respondents")
+        scores.append([(each.support - true) / each.error for each in map(of_items, (found, found.free()))])
     assert rate_is(np.abs(np.array(scores)) < 1.96, 0.95)
 
 
@@ -172,11 +176,11 @@ def dependent(seed: int, change: float, people: int = 20_000) -> HiddenBaskets:
 def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the_assumption() -> None:
     noticed, free, pooled = [], [], []
     for run in range(runs(25, 400)):
-        together = item_reports(dependent(run, 0.5), 4, "precision", "population")
+        together = ItemReports.of(dependent(run, 0.5), 4, "precision", "population")
         noticed.append(together.homogeneity.rejected)
         for groups, scores in ((together.free(), free), (together, pooled)):
-            found = item_supports(groups, ITEMS)
-            scores.append(float((found.support[0] - SUPPORTS[0]) / found.standard_error[0]))
+            found = of_items(groups)
+            scores.append(float((found.support[0] - SUPPORTS[0]) / found.error[0]))
     assert np.mean(noticed) > 0.9
     assert rate_is(np.abs(free) < 1.96, 0.95)
     assert not rate_is(np.abs(pooled) < 1.96, 0.95)  # the twin
@@ -185,17 +189,18 @@ def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the
 @pytest.mark.parametrize("name", CHANNELS)
 def test_levels_that_depend_on_nothing_are_not_noticed(name: str) -> None:
     found = [
-        item_reports(draw(name, 4000, run), 4, "precision", "population").homogeneity for run in range(runs(40, 10_000))
+        ItemReports.of(draw(name, 4000, run), 4, "precision", "population").homogeneity
+        for run in range(runs(40, 10_000))
     ]
     rejected = sum(each.rejected for each in found if each is not None)
     assert stats.binom.sf(rejected - 1, len(found), 0.01) > FALSE_ALARM
 
 
 def test_the_difference_that_would_have_been_noticed_is_noticed_with_eighty_percent() -> None:
-    told = item_reports(dependent(0, 0.0), 4, "precision", "population").homogeneity
+    told = ItemReports.of(dependent(0, 0.0), 4, "precision", "population").homogeneity
     # A part c of the first item's people more at the open level: shares differ by c·f(1 − f)/(ρ(1 − ρ)) = c.
     found = [
-        item_reports(dependent(run, told.noticed), 4, "precision", "population").homogeneity.rejected
+        ItemReports.of(dependent(run, told.noticed), 4, "precision", "population").homogeneity.rejected
         for run in range(runs(40, 600))
     ]
     assert stats.binom.cdf(sum(found), len(found), 0.8) > FALSE_ALARM

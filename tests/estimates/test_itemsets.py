@@ -25,6 +25,7 @@ from pldp.estimates.kinds.item_search import Search, SetPart
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.linear.patterns import item_patterns
 from pldp.mechanisms import ItemSet
+from pldp.mechanisms.arrays import independent_patterns
 from pldp.simulate import pack_baskets, perturb_item_sets
 
 ITEMS = ["a", "b", "c", "d"]
@@ -51,10 +52,10 @@ def test_estimates_are_unbiased_by_enumeration_and_noise_is_no_less_than_promise
     """All outputs of three items with their exact probabilities: mean and variance of what they count."""
     channel = ItemSet.of_probabilities([0.8, 0.7, 0.9], [0.6, 0.9, 0.75])
     outputs = np.frombuffer(b"".join(channel.outputs()), np.uint8)[:, None]
-    reports = ItemReports.of_groups([(channel, outputs)], 3, "precision", "respondents")
+    reports = ItemReports.of([(channel, outputs)], 3, "precision", "respondents")
     for size in (1, 2, 3):
         sets = np.array(list(combinations(range(3), size)))
-        counted = item_patterns(reports.forms, sets, reports.likely(sets)).weights[0, -1]
+        counted = item_patterns(reports.forms, sets, independent_patterns(sets, reports.item_supports)).weights[0, -1]
         for value, (number, own) in product(range(8), enumerate(sets)):
             chances = np.array([float(channel.probability(int(output), value)) for output in outputs[:, 0]])
             shown = np.sum([(outputs[:, 0] >> item & 1) << j for j, item in enumerate(own)], axis=0)
@@ -62,13 +63,13 @@ def test_estimates_are_unbiased_by_enumeration_and_noise_is_no_less_than_promise
             mean = chances @ counted[number, shown]
             assert mean == pytest.approx(float(has_all), abs=1e-12)
             noise = chances @ counted[number, shown] ** 2 - mean**2
-            assert noise >= reports.least_error(size) ** 2 * reports.reports * (1 - 1e-9)
+            assert noise >= reports.least_error(size) ** 2 * reports.mix.reports * (1 - 1e-9)
 
 
 def test_factors_invert_the_kronecker_product() -> None:
     generator = np.random.default_rng(1)
     rows = people(500, generator)
-    patterns = ItemReports.of_groups([(UNEVEN, rows)], 4, "size", "population").columns[0].pattern_counts([range(4)])
+    patterns = ItemReports.of([(UNEVEN, rows)], 4, "size", "population").columns[0].pattern_counts([range(4)])
     p, q = (np.array(weights) / 2**32 for weights in (UNEVEN.kept, UNEVEN.raised))
     # Item 0 is the lowest bit of a pattern's number, so it is the last factor.
     whole = reduce(np.kron, [np.array([[1 - q[i], 1 - p[i]], [q[i], p[i]]]) for i in reversed(range(4))])
@@ -303,7 +304,7 @@ def uneven_groups(pool: str, target: str, count: int = 3000) -> ItemReports:
     channels = [ItemSet.of([low * (8 + place % 3) for place in range(12)]) for low in (100_000, 150_000)]
     halves = zip(channels, np.array_split(rows, 2), strict=True)
     groups = [(channel, perturb_item_sets(channel, own, generator)) for channel, own in halves]
-    return ItemReports.of_groups(groups, 12, pool, target)
+    return ItemReports.of(groups, 12, pool, target)
 
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
@@ -365,13 +366,13 @@ def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_superset_with_a_smaller_error_keeps_its_subsets_in_the_search() -> None:
     """Little noise: one more item lowers the least standard error, so the reach is that of the larger set."""
     rows = np.zeros((100, 1), np.uint8)
-    reports = ItemReports.of_groups([(ItemSet.of([3_000_000] * 4), rows)], 4, "precision", "respondents")
+    reports = ItemReports.of([(ItemSet.of([3_000_000] * 4), rows)], 4, "precision", "respondents")
     least = [reports.least_error(size) for size in (2, 3)]
     assert 0 < least[1] < least[0]
     search, error = Search(reports, 0.1, [3.0, 4.0, 4.0], 1.0), np.array([least[0]])
     assert search._reach(2, error) == pytest.approx(3 * least[1])
     assert search._reach(3, error) == pytest.approx(3 * least[0])
-    strict = ItemReports.of_groups([(ItemSet.of([300_000] * 4), rows)], 4, "precision", "respondents")
+    strict = ItemReports.of([(ItemSet.of([300_000] * 4), rows)], 4, "precision", "respondents")
     assert strict.least_error(3) > strict.least_error(2)
 
 

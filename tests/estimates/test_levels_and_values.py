@@ -345,7 +345,7 @@ def item_groups(supports: tuple[np.ndarray, np.ndarray], seed: int) -> ItemRepor
         channel = ItemSet.of([epsilon * 1_000_000] * len(own))
         truth = np.packbits(generator.random((people, len(own))) < own, axis=1, bitorder="little")
         groups.append((channel, perturb_item_sets(channel, truth, generator)))
-    return ItemReports.of_groups(groups, len(supports[0]), "precision", "population")
+    return ItemReports.of(groups, len(supports[0]), "precision", "population")
 
 
 def test_the_test_of_items_keeps_its_rate_where_supports_are_tiny() -> None:

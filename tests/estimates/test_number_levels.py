@@ -11,10 +11,9 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, Z, runs
 from pldp import Survey, Tally, estimate
 from pldp.estimates import density, mean
+from pldp.estimates.fused.numbers import distribution_test
 from pldp.estimates.likelihood.tuples import em
-from pldp.estimates.numbers.evidence import ENOUGH, distribution_test
-from pldp.estimates.numbers.moments import MOMENTS, moment_weights
-from pldp.estimates.numbers.sources import centres
+from pldp.estimates.linear.numbers import ENOUGH, MOMENTS, centres, moment_weights
 from pldp.estimates.results.notes import CURVE_ASSUMES, LEVELS_DISAGREE, SAME_DISTRIBUTION, of_one_survey
 from pldp.mechanisms import Channel, build
 from pldp.mechanisms.arrays import piecewise_arrays

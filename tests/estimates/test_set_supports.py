@@ -16,6 +16,7 @@ from pldp import estimate, tally
 from pldp.errors import EstimateError
 from pldp.estimates import itemsets, supports
 from pldp.estimates.kinds.item_sets import ItemReports
+from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.linear.patterns import item_patterns
 from pldp.mechanisms import ItemSet, PrivSet, SampledBoxes, SetChannel
 from pldp.mechanisms.arrays import arrays
@@ -78,7 +79,7 @@ def told_sets(channel: SetChannel) -> Iterator[np.ndarray]:
 def test_supports_are_unbiased_and_the_law_of_patterns_is_exact_by_enumeration(channel: SetChannel) -> None:
     """For every set that a person can have, over all outputs with their exact probabilities."""
     form = arrays(channel)
-    reports = ItemReports((form,), (), np.array([10**15]), "precision", "population")
+    reports = ItemReports((form,), (), LevelMix.of(None, [10**15]), "precision", "population")
     for value in range(1 << channel.size):
         if value.bit_count() > channel.largest_set:
             continue

@@ -19,8 +19,8 @@ from helpers.claims import runs
 from helpers.samples import hidden_counts
 from pldp import Survey, estimate, plan, tally
 from pldp.estimates import baskets_of, frequencies, mean, supports
+from pldp.estimates.linear.numbers import NumberCounts
 from pldp.estimates.linear.pooling import decode
-from pldp.estimates.numbers.evidence import mean_evidence
 from pldp.mechanisms import CategoricalChannel, names
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, simulate_reports
@@ -61,8 +61,9 @@ def hidden_mean_of(tally: Tally) -> np.ndarray:
     counts = [tally.counts["q", level.name].counts for level in question.levels]
     chance = label_arrays(tally.survey.level_channel).matrix()
     equal = np.full(question.grid.size, 1 / question.grid.size)
-    evidence = mean_evidence(question.channels, chance, counts, visible=False, population=equal)
-    return decode(evidence).estimates * 50  # of 0 to 100, from [−1, 1]
+    return (
+        decode(NumberCounts(question.channels, chance, counts).hidden_mean(equal)).estimates * 50
+    )  # of 0 to 100, from [−1, 1]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ ESTIMATES = Path(__file__).parents[2] / "src" / "pldp" / "estimates"
 MOST_MODULES, MOST_LINES = 69, 16_200
 """What the package of estimates may have: it gets less, not more."""
 
-TESTS_OF_LEVELS, FORGED_REPORTS, QUESTIONS_ABOUT_HIDING = 3, 6, 84
+TESTS_OF_LEVELS, FORGED_REPORTS, QUESTIONS_ABOUT_HIDING, LARGEST_KNOT = 3, 6, 84, 5
 
 
 def survey(hidden: bool) -> Survey:
@@ -146,6 +146,57 @@ def test_few_places_ask_whether_levels_are_hidden() -> None:
         if asks_about_hiding(test)
     }
     assert len(asking) <= QUESTIONS_ABOUT_HIDING
+
+
+def imports(path: Path) -> set[str]:
+    """Return the modules that a module may name in its imports, those for types included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+    return found
+
+
+def largest_knot(graph: dict[str, set[str]]) -> set[str]:
+    """Return the largest set of modules that all reach each other."""
+    reached = {name: (others & set(graph)) - {name} for name, others in graph.items()}
+    for middle in graph:
+        for others in reached.values():
+            if middle in others:
+                others.update(reached[middle])
+    knots = [{other for other in others if name in reached[other]} for name, others in reached.items()]
+    return max(knots, key=len)
+
+
+def test_imports_have_no_large_knots() -> None:
+    package = ESTIMATES.parents[1]
+    names = {path: ".".join(path.relative_to(package).with_suffix("").parts) for path in sources()}
+    knot = largest_knot({name.removesuffix(".__init__"): imports(path) for path, name in names.items()})
+    assert len(knot) <= LARGEST_KNOT, knot
+
+
+def test_a_knot_is_seen() -> None:
+    assert largest_knot({"a": {"b"}, "b": {"c", "x"}, "c": {"a"}, "d": {"a"}}) == {"a", "b", "c"}
+
+
+def filled_from_bags(tree: ast.AST) -> list[str]:
+    """Return the calls of classes that take their fields from a mapping of anything."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    bags = (call for call in calls if any(each.arg is None for each in call.keywords))
+    return [ast.unparse(call) for call in bags if ast.unparse(call.func).split(".")[-1][0].isupper()]
+
+
+def test_no_class_is_filled_from_a_bag_of_fields() -> None:
+    """Except the options that a caller gives, which `Options` reads."""
+    found = [call for path in sources() for call in filled_from_bags(ast.parse(path.read_text(encoding="utf-8")))]
+    assert [call for call in found if not call.startswith("Options(")] == []
+
+
+def test_a_bag_of_fields_is_seen() -> None:
+    assert filled_from_bags(ast.parse("Shares(shares=one, **self._about())")) != []
+    assert filled_from_bags(ast.parse("Shares(shares=one); replace(found, **about)")) == []
 
 
 @pytest.mark.parametrize("code", ["if survey.level_channel is None: pass", "x = 1 if self.mix is None else 2"])

@@ -120,7 +120,7 @@ def hidden() -> HiddenReports:
 def hidden_baskets(reports: int) -> HiddenBaskets:
     label, channels = build("krr", 2, 500_000), [build("item_set", SIZE, budget) for budget in (1_000_000, 4_000_000)]
     outputs = (rows(reports), rows(reports))
-    return HiddenBaskets(tuple(channels), LevelMix.of(label, [reports, reports]), outputs, ("strict", "open"))
+    return HiddenBaskets(tuple(channels), LevelMix.of(label, [reports, reports]), outputs)
 
 
 def rows(reports: int) -> np.ndarray:

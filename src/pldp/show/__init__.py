@@ -1,4 +1,7 @@
-"""One renderer of `to_mapping()` data: page, card, picture, table and sentence. It needs the standard library only."""
+"""One renderer of `to_mapping()` data: page, card, picture, table and sentence.
+
+It needs the standard library only; `plot` loads matplotlib, and `make_frame` pandas or Polars, when they are called.
+"""
 
 from pldp.show.board import board, public_page
 from pldp.show.card import by_level_part, card

@@ -1,85 +1,398 @@
-"""Mean, quantiles and density of a number from the joined reports of several services."""
+"""A number from the joined reports of several services: its mean, and quantiles and density where levels show.
+
+Every cell of a service (an output, with a label where levels are hidden) counts for an unbiased number z with mean v,
+whatever levels depend on. A person's numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weights:
+
+| method | weights of a person's services |
+| --- | --- |
+| `"weights"` | 1/V_j, V_j the noise of z_j at the estimated population: constants, so unbiased |
+| `"average"` | equal (UA) |
+| `"posterior"` | 1/V_j at the person's own posterior instead (UWA): depends on the noise, so slightly biased |
+| `"fitted"` | none: the mean of the fitted density |
+
+A person's reports are independent given the number, so with the spread M of the numbers between people those of subset
+p, who gave to the same services, have the mean Σ_j w_pj z̄_pj with the variance (Σ_j w_pj² V_j + M)/n_p.
+
+The population is estimated by a smooth density. Where numbers were asked for their mean only, or services hide levels,
+two moments take its place (`two_moments`), and the last two methods, which need more than that, are refused.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from dataclasses import replace
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from scipy.linalg import block_diag
 
+from pldp.errors import EstimateError
 from pldp.estimates.fused.services import Subsets, join_note, require_method
-from pldp.estimates.kinds.number import MeanResult, NumberResult, with_curve
-from pldp.estimates.likelihood.density import density
-from pldp.estimates.likelihood.profile import Profile
-from pldp.estimates.linear.pooling import decode
-from pldp.estimates.numbers.evidence import source_evidence
-from pldp.estimates.numbers.means import Mean, MeanMethod, mean
-from pldp.estimates.numbers.reports import METHODS as WORDS
-from pldp.estimates.numbers.reports import pool_by_size
-from pldp.estimates.results.facts import GroupReports
-from pldp.estimates.results.notes import (
-    CURVE_ASSUMES,
-    CURVE_POOLS_SUBSETS,
-    HIDDEN_MEAN,
-    MEAN_ONLY,
-    ONE_REPORT_EACH,
-    subsets_disagree,
+from pldp.estimates.kinds.number import SPLINES, fit_progress, pool_by_size
+from pldp.estimates.kinds.number_result import (
+    WORDS,
+    Mean,
+    MeanResult,
+    NumberResult,
+    assumed_of_mean,
+    check_mean,
+    fitted_mean,
 )
-from pldp.estimates.results.options import Options
+from pldp.estimates.likelihood.density import Density, fit_density
+from pldp.estimates.likelihood.log_density import DensityProgress
+from pldp.estimates.likelihood.profile import Profile
+from pldp.estimates.likelihood.rows import source_pieces
+from pldp.estimates.likelihood.tuples import FusedLikelihood
+from pldp.estimates.linear.numbers import (
+    ENOUGH,
+    PER_KURTOSIS,
+    Flags,
+    centres,
+    compare_moments,
+    moment_values,
+    moment_weights,
+    source_counts,
+    spread,
+    two_moments,
+)
+from pldp.estimates.results import notes
+from pldp.estimates.results.facts import GroupReports, Homogeneity, Note
+from pldp.estimates.results.options import Options, Pool, Target
 from pldp.mechanisms import MICRO
-from pldp.mechanisms.arrays import FloatArray
+from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Fused
+
+MeanMethod = Literal["weights", "average", "posterior", "fitted"]
 
 PAPER_NAMES: Final = {"ua": "average", "uwa": "posterior", "ule": "fitted"}
 """Methods by their names in the paper on several services."""
 
 METHODS: Final = (*WORDS, *PAPER_NAMES)
 
+_POPULATION_TUPLES: Final = 50_000
+"""Tuples that the population behind the weights is estimated from."""
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class FusedMean(MeanResult):
-    """The mean from the reports of several services."""
+_FEW_ENVELOPES: Final = 3
 
-    def person_weights(self) -> None:
-        """A person may have given several reports, so people have no single weight."""
+_OWN_NOISE: Final = 100
+"""Reports of a subset from which on their own noise is believed, where levels are hidden."""
 
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class FusedNumber(NumberResult):
-    """Mean, quantiles and density from the reports of several services."""
-
-    def person_weights(self) -> None:
-        """A person may have given several reports, so people have no single weight."""
+_LEAST_NOISE: Final = 3e-5
+"""Noise of a moment of a source that hides nothing: it then counts as nearly certain, not as certain."""
 
 
-def fused_number(fused: Fused, options: Options) -> FusedMean | FusedNumber:
+def mean(
+    fused: Fused, *, method: MeanMethod = "weights", target: Target = "population", pool: Pool = "precision"
+) -> Mean:
+    """Estimate the mean of the numbers behind a fused tally, all of whose services must have channels for numbers.
+
+    `method` says how a person's services are weighted, `pool` how people are who gave to different ones: by
+    `"precision"`, or all alike, by `"size"`. The methods `"average"` and `"posterior"` weigh all people alike, as their
+    paper does; a fitted density cannot. The error for the `"population"` includes that these people are a random sample
+    of it; `"respondents"` are exactly these people.
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import build
+    >>> from pldp.simulate import perturb_numbers
+    >>> from pldp.tallies import Service, fuse
+    >>> generator = np.random.default_rng(1)
+    >>> values, keys = np.full(10_000, 48), np.arange(10_000)
+    >>> channels = [build(name, 64, 1_000_000) for name in ("sr", "sw")]
+    >>> fused = fuse([Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 64)) for c in channels])
+    >>> found = mean(fused)
+    >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
+    (True, 0.46)
+    """
+    return JoinedNumbers(fused, method, target, pool).mean
+
+
+def density(
+    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
+) -> Density:
+    """Fit a distribution to a fused tally: smooth, and rough only where the reports leave no other way.
+
+    The number of `splines` of a smooth density and roughness are chosen from the data if it is not given; `progress` is
+    called with the number of splines and of steps.
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import Grid, build
+    >>> from pldp.simulate import perturb_numbers, to_buckets
+    >>> from pldp.tallies import Service, fuse
+    >>> generator = np.random.default_rng(1)
+    >>> values = to_buckets(Grid(0, 1, 64), generator.beta(2, 5, 20_000))
+    >>> channels = [build(name, 64, 1_000_000) for name in ("pm", "sw")]
+    >>> keys = np.arange(20_000)
+    >>> services = [Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 1)) for c in channels]
+    >>> fitted = density(fuse(services))
+    >>> fitted.splines, round(fitted.mean, 2), round(fitted.quantile(0.5)[0], 2)
+    (24, 0.28, 0.27)
+    """
+    fitted = fit_density(fused, splines=splines, progress=progress)
+    tally = fused.fused if isinstance(fused, FusedLikelihood) else fused
+    return replace(fitted, homogeneity=distribution_test(tally, fitted.shares))
+
+
+class SourceNumbers(NamedTuple):
+    """What the reports of a source say of functionals of a number: the number itself, or its moments.
+
+    `cells` is what they count for, cells × functionals; `enough` people make each about normal.
+    """
+
+    cells: FloatArray
+    known: Flags  #: Whether that is unbiased.
+    noise: FloatArray  #: The covariance that a report adds to the functionals of a person.
+    enough: FloatArray
+    reach: FloatArray  #: How far apart two reports are at most.
+
+    @classmethod
+    def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
+        """Take them at the estimated population."""
+        source = fused.sources[place]
+        counts = source_counts(fused, place)
+        evidence = counts.moments(shares) if moments else counts.numbers(shares)
+        block, values = slice(0, evidence.targets), moment_values(len(shares))[:, : evidence.targets]
+        table = evidence.weights(block)[0][:, :, 0].sum(axis=1)
+        chances = evidence.expected(block, evidence.joint[:, 0], evidence.mix)[0]
+        known = np.ones(1, np.bool_)
+        if moments:
+            known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)
+        noise = (table * chances) @ table.T - (values * known).T @ (shares[:, None] * values * known)
+        square, fourth = (table**power @ chances for power in (2, 4))
+        kurtosis = np.divide(fourth, square**2, out=np.zeros(len(table)), where=square > 0)
+        by_output = np.moveaxis(table.reshape(len(table), len(evidence.chance), -1), 0, -1)
+        cells = by_output[source.labels, source.outputs.astype(np.intp)]
+        return cls(cells, known, noise, PER_KURTOSIS * kurtosis, np.ptp(table, axis=1))
+
+
+def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
+    """Test whether people who gave to different services, or chose different levels, have the same distribution.
+
+    `shares` are those of the estimated population. A person's reports are weighted by their precision, moment by
+    moment. The test is `None` where fewer than two groups have enough people. `noticed` is a difference of means of the
+    noisier and of the other groups that is noticed with a probability of at least 80 %, whatever else differs.
+    """
+    sources = [SourceNumbers.of(fused, place, shares, moments=True) for place in range(len(fused.sources))]
+    subsets = Subsets.of(fused)
+    people = subsets.people
+    cells = np.array([subsets.counts(fused, place) @ source.cells for place, source in enumerate(sources)])
+    noise = np.array([source.noise for source in sources])
+    certain = np.maximum(np.einsum("smm->sm", noise), _LEAST_NOISE)
+    exact = np.where([source.known for source in sources], 1 / certain, 0.0)
+    # Subsets × services × moments: with fewer reports a moment is not normal enough.
+    enough = people[:, None, None] >= np.maximum([source.enough for source in sources], ENOUGH)
+    precision = np.where(enough & subsets.given[:, :, None], exact, 0.0)
+    total = precision.sum(axis=1)
+    known = total > 0
+    parts = precision / np.where(known, total, 1.0)[:, None]
+    means = (parts * np.moveaxis(cells, 0, 1)).sum(axis=1) / people[:, None]
+    values = moment_values(fused.size)
+    apart = values - shares @ values
+    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", parts, parts, noise)
+    return _compare_subsets(fused, people, means, covariance, known)
+
+
+def _compare_subsets(
+    fused: Fused, people: IntArray, means: FloatArray, covariance: FloatArray, known: Flags
+) -> Homogeneity | None:
+    """Test whether people of all subsets have the same functionals, given the covariance of those of one person."""
+    share, scale = people / people.sum(), (fused.bounds[1] - fused.bounds[0]) / 2
+    blocks = [
+        part**2 / number * own[np.ix_(some, some)]
+        for part, number, own, some in zip(share, people, covariance, known, strict=True)
+    ]
+    noise = covariance[:, 0, 0].tolist()
+    return compare_moments(share[:, None] * means, share, known, block_diag(*blocks), noise, scale)
+
+
+class JoinedNumbers:
+    """What the cells of every service count for, and sums over the people who gave to the same services."""
+
+    def __init__(self, fused: Fused, method: str, target: Target, pool: Pool) -> None:
+        check_mean(method, pool, target, mean_only=fused.mean_only)
+        for source in fused.sources:
+            if source.hidden is not None and method in {"posterior", "fitted"}:
+                raise EstimateError(
+                    f"method must be weights or average (ua): service {source.owner!r} hides levels, and a curve from "
+                    "several services needs levels that show"
+                )
+        self.fused, self.method, self.target, self.pool = fused, method, target, pool
+        self.fitted = density(fused, splines=SPLINES) if method == "fitted" else None
+        population = self._population() if self.fitted is None else self.fitted.shares
+        self.subsets, self.spread, places = Subsets.of(fused), spread(population), range(len(fused.sources))
+        self.scale = (fused.bounds[1] - fused.bounds[0]) / 2
+        self.names = [source.name for source in fused.sources]
+        self.cells = [self.subsets.counts(fused, place) for place in places]
+        self.sources = [SourceNumbers.of(fused, place, population) for place in places]
+        self.numbers = [source.cells[:, 0] for source in self.sources]
+        self.noise = np.array([source.noise[0, 0] for source in self.sources])
+
+    def _population(self) -> FloatArray:
+        """Return likely shares of the buckets."""
+        fused, places = self.fused, range(len(self.fused.sources))
+        if why_mean_only(fused) is not None:
+            return two_moments([source_counts(fused, place) for place in places])
+        # Services with many envelopes (Laplace) are left out if there are others: weights need no exact population.
+        rows = [source_pieces(fused, place) for place in places]
+        few = [fused.sources[place].name for place in places if len(rows[place].envelopes) <= _FEW_ENVELOPES]
+        simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
+        return fit_density(simplest.thin(_POPULATION_TUPLES), splines=SPLINES).shares
+
+    @cached_property
+    def mean(self) -> Mean:
+        """The mean as it was asked for, with that by size beside it where it assumes more."""
+        together = self.pool == "precision" and self.method in {"weights", "fitted"}
+        beside = self._mean("weights", "size") if together and len(self.subsets.people) > 1 else None
+        return replace(self._mean(self.method, self.pool), by_size=beside)
+
+    def _mean(self, method: str, pool: Pool) -> Mean:
+        chosen, variance, homogeneity = self._combined(method, pool)
+        if method == "fitted" and self.fitted is not None:
+            chosen, variance, homogeneity = *fitted_mean(self.fitted), self.fitted.homogeneity
+        drawn = 0.0 if self.target == "population" else self.spread
+        reports = np.array([own.sum() for own in self.cells])
+        alone = [own.sum(axis=0) @ z / own.sum() for own, z in zip(self.cells, self.numbers, strict=True)]
+        errors = self.scale * np.sqrt((self.noise + self.spread - drawn) / reports)
+        weights = self._weights(method)
+        return Mean(
+            value=self._place(chosen),
+            standard_error=self.scale * float(np.sqrt(max(variance - drawn / self.fused.people, 0.0))),
+            people=self.fused.people,
+            method=method,
+            target=self.target,
+            services=dict(zip(self.names, zip(map(self._place, alone), errors.tolist(), strict=True), strict=True)),
+            weights=dict(zip(self.names, (weights / weights.sum()).tolist(), strict=True)),
+            homogeneity=homogeneity,
+            assumptions=assumed_of_mean(method, pool, self.target),
+        )
+
+    def _place(self, number: float) -> float:
+        return self.fused.bounds[0] + (number + 1) * self.scale
+
+    def _weights(self, method: str) -> FloatArray:
+        """Return the weight of each service for a person who gave to all."""
+        return np.ones(len(self.names)) if method == "average" else 1 / self.noise
+
+    def _within(self, weights: FloatArray) -> FloatArray:
+        """Return the weights of the services within each subset, subsets × services."""
+        given = self.subsets.given * weights
+        return np.asarray(given / given.sum(axis=1, keepdims=True))
+
+    def _combined(self, method: str, pool: str) -> tuple[float, float, Homogeneity | None]:
+        """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
+        if method == "posterior":
+            return self._posterior()
+        people, within = self.subsets.people, self._within(self._weights(method))
+        means, squares = (
+            np.transpose(
+                [own @ z**k / np.maximum(own.sum(axis=1), 1) for own, z in zip(self.cells, self.numbers, strict=True)]
+            )
+            for k in (1, 2)
+        )
+        values, noise = (within * means).sum(axis=1), within**2 @ self.noise
+        precision = people / (noise + self.spread)
+        share = precision if method == "weights" and pool == "precision" else people / 1.0
+        share = share / share.sum()
+        if any(len(source.channels) > 1 for source in self.fused.sources):
+            # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
+            own = (within**2 * (squares - means**2 - self.spread)).sum(axis=1)
+            noise = np.where(people >= _OWN_NOISE, np.maximum(own, 0.0), noise)
+        one, known = noise + self.spread, np.ones((len(people), 1), np.bool_)
+        test = _compare_subsets(self.fused, people, values[:, None], one[:, None, None], known)
+        return float(share @ values), float(share**2 @ (one / people)), test
+
+    def _posterior(self) -> tuple[float, float, None]:
+        """Weigh the reports of every person by the noise at the person's own posterior."""
+        fused = self.fused
+        squares = np.array([source_pieces(fused, place).expectation(z**2) for place, z in enumerate(self.numbers)])
+        variances = squares - centres(fused.size) ** 2
+        weights = np.where(fused.cells == ABSENT, 0.0, posterior_weights(fused, variances))
+        counted = np.transpose([z[cells] for z, cells in zip(self.numbers, fused.cells.T, strict=True)])
+        numbers = (weights * counted).sum(axis=1) / weights.sum(axis=1)
+        value = float(fused.counts @ numbers / fused.people)
+        square = float(fused.counts @ (numbers - value) ** 2 / fused.people)
+        return value, max(square, self.spread) / fused.people, None
+
+    def result(self, found: Mean, pool: Pool) -> MeanResult:
+        """Return a mean that was pooled in this way, and what is to be said of it."""
+        fused, asked = self.fused, self.fused.asked
+        groups = [
+            GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
+            for source, weight in zip(fused.sources, found.weights.values(), strict=True)
+        ]
+        return MeanResult(
+            question=asked.name,
+            text=asked.text,
+            unit=asked.unit,
+            reports=found.people,
+            method=WORDS[found.method].format(pool=pool),
+            target=found.target,
+            groups=tuple(groups),
+            homogeneity=found.homogeneity,
+            assumptions=found.assumptions,
+            notes=(*notes.subsets_disagree(found.homogeneity, pool), join_note(fused)),
+            standard_error=np.array([found.standard_error]),
+            mean=found,
+            bounds=asked.limits or fused.bounds,
+            moves=self._moves(found, pool),
+        )
+
+    def _moves(self, found: Mean, pool: Pool) -> float:
+        """Return about how far one forged report moves the mean, where it does most harm.
+
+        A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
+        where subsets are pooled by precision, for more where there is less noise.
+        """
+        within, reach = self._within(self._weights(found.method)), [source.reach[0] for source in self.sources]
+        person = np.full(len(within), 1 / self.fused.people)
+        if pool == "precision" and found.method in {"weights", "fitted"}:
+            drawn = 0.0 if self.target == "population" else self.spread
+            of_subset = self.subsets.given @ (1 / (self.noise + self.spread - drawn))
+            person = of_subset / (self.subsets.people @ of_subset)
+        return float((person[:, None] * within * reach).max()) * self.scale
+
+
+def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
+    """Return 1/V_j of every tuple and service, V_j averaged over the posterior from equal shares (UWA)."""
+    model = FusedLikelihood(fused)
+    evidence = model.forward(model.uniform)
+    weights = np.empty((len(fused.counts), len(variances)))
+    for place, variance in enumerate(variances):
+        weights[model.order, place] = evidence / model.forward(model.uniform * variance)
+    return weights
+
+
+def why_mean_only(fused: Fused) -> Note | None:
+    """Say why joined reports show no distribution, where they do not."""
+    if any(source.hidden is not None for source in fused.sources):
+        return notes.HIDDEN_MEAN
+    return notes.MEAN_ONLY if fused.mean_only else None
+
+
+def fused_number(fused: Fused, options: Options) -> MeanResult | NumberResult:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
     require_method(options.method, METHODS)
     name = options.method or "weights"
-    method = cast("MeanMethod", PAPER_NAMES.get(name, name))
-    hidden = any(source.hidden is not None for source in fused.sources)
-    found = mean(fused, method=method, target=options.target, pool=options.pool)
-    shared = _of_mean(fused, found, options.pool)
-    if fused.mean_only or hidden:
-        if found.by_size is not None:
-            shared["assumption_free"] = FusedMean(**_of_mean(fused, found.by_size, "size"))
-        why = HIDDEN_MEAN if hidden else MEAN_ONLY
-        return FusedMean(**shared | {"notes": (*shared["notes"], why)})
-    progress = options.progress
-    fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
-    shared["homogeneity"] = tested = fitted.homogeneity
-    single = one_report_each(fused)
-    noted = (*subsets_disagree(tested, options.pool), join_note(fused))
-    noted += () if single is fused else (ONE_REPORT_EACH,)
-    if tested is not None and tested.rejected:
-        noted += (CURVE_POOLS_SUBSETS,)
-    shared |= {"notes": noted, "assumptions": (*shared["assumptions"], CURVE_ASSUMES)}
-    if found.by_size is not None:
-        apart = _of_mean(fused, found.by_size, "size")
-        apart["homogeneity"] = tested
-        curve, profile = pool_by_size(single, fitted), Profile(single, apart=True)
-        shared["assumption_free"] = with_curve(apart, curve, profile, options, FusedNumber)
-    return cast("FusedNumber", with_curve(shared, fitted, Profile(single), options, FusedNumber))
+    joined = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, options.pool)
+    by_size, why = joined.mean.by_size, why_mean_only(fused)
+    beside = None if by_size is None else joined.result(by_size, "size")
+    found = replace(joined.result(joined.mean, options.pool), assumption_free=beside)
+    if why is not None:
+        return replace(found, notes=(*found.notes, why))
+    fitted, single = density(fused, progress=fit_progress(options)), one_report_each(fused)
+    test = fitted.homogeneity
+    noted = [*notes.subsets_disagree(test, options.pool), join_note(fused)]
+    if single is not fused:
+        noted.append(notes.ONE_REPORT_EACH)
+    if test is not None and test.rejected:
+        noted.append(notes.CURVE_POOLS_SUBSETS)
+    assumptions = (*found.assumptions, notes.CURVE_ASSUMES)
+    found = replace(found, homogeneity=test, notes=tuple(noted), assumptions=assumptions)
+    if beside is not None:
+        apart = pool_by_size(single, lambda: fitted), Profile(single, apart=True)
+        found = replace(found, assumption_free=replace(beside, homogeneity=test).with_curve(*apart, options))
+    return found.with_curve(fitted, Profile(single), options)
 
 
 def one_report_each(fused: Fused) -> Fused:
@@ -93,55 +406,8 @@ def one_report_each(fused: Fused) -> Fused:
         return fused
     prices = np.array([float(source.micro_epsilon) for source in fused.sources])
     best = np.argmax(np.where(given, prices, -1.0), axis=1)
-    cells = np.full_like(fused.cells, ABSENT)
-    rows = np.arange(len(cells))
-    cells[rows, best] = fused.cells[rows, best]
-    used = (cells != ABSENT).any(axis=0)
+    cells = np.where(np.arange(len(prices)) == best[:, None], fused.cells, ABSENT)
     counts = [int(fused.counts[column != ABSENT].sum()) for column in cells.T]
-    sources = [replace(source, reports=count) for source, count in zip(fused.sources, counts, strict=True)]
-    kept = replace(fused, sources=tuple(sources), cells=cells)
-    return kept.only(*(source.name for source, some in zip(sources, used, strict=True) if some))
-
-
-def _of_mean(fused: Fused, found: Mean, pool: str) -> dict[str, Any]:
-    """Return what a result says of the mean."""
-    weights = np.array([found.weights[source.name] for source in fused.sources])
-    asked = fused.asked
-    return {
-        "question": asked.name,
-        "text": asked.text,
-        "mean": found,
-        "bounds": asked.limits or fused.bounds,
-        "unit": asked.unit,
-        "moves": _moves(fused, found, weights, pool),
-        "reports": found.people,
-        "method": WORDS[found.method].format(pool=pool),
-        "target": found.target,
-        "standard_error": np.array([found.standard_error]),
-        "groups": tuple(
-            GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
-            for source, weight in zip(fused.sources, weights.tolist(), strict=True)
-        ),
-        "homogeneity": found.homogeneity,
-        "assumptions": found.assumptions,
-        "notes": (*subsets_disagree(found.homogeneity, pool), join_note(fused)),
-    }
-
-
-def _moves(fused: Fused, found: Mean, weights: FloatArray, pool: str) -> float:
-    """Return about how far one forged report moves the mean, where it does most harm.
-
-    A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
-    where subsets are pooled by precision, for more where there is less noise.
-    """
-    alone = [decode(source_evidence(fused, place).evidence, "size") for place in range(len(fused.sources))]
-    reach = np.array([np.ptp(each.counted) for each in alone])
-    subsets = Subsets.of(fused)
-    within = subsets.given * weights / (subsets.given @ weights)[:, None]
-    person = np.full(len(within), 1 / fused.people)
-    if pool == "precision" and found.method in {"weights", "fitted"}:
-        precision = np.array([error for _, error in found.services.values()]) ** -2.0
-        precision /= np.array([source.reports for source in fused.sources])
-        of_subset = subsets.given @ precision
-        person = of_subset / (subsets.people @ of_subset)
-    return float((person[:, None] * within * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+    sources = tuple(replace(source, reports=count) for source, count in zip(fused.sources, counts, strict=True))
+    kept = replace(fused, sources=sources, cells=cells)
+    return kept.only(*(source.name for source in sources if source.reports))

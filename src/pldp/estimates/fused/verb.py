@@ -9,7 +9,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.fused import numbers, sets, shares
 from pldp.estimates.kinds.choice import Shares
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.kinds.number import NumberResult
+from pldp.estimates.kinds.number_result import NumberResult
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import Domain

@@ -1,35 +1,43 @@
 """A choice of several labels: the share of people who have each item, and the frequent sets."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from pldp.estimates.kinds.item_rules import Itemsets, Rule, search_sets
+from pldp.estimates.kinds.item_search import SetReports
 from pldp.estimates.kinds.item_sets import ItemReports
-from pldp.estimates.kinds.item_supports import HOPELESS, baskets_of, item_reports, item_supports
-from pldp.estimates.kinds.set_reports import SetReports
+from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, search_sets
 from pldp.estimates.kinds.sides import ItemSide, Margin, Side
-from pldp.estimates.linear.mix import LevelMix
+from pldp.estimates.linear.mix import LevelMix, mix_of, name_levels
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import GroupReports, LevelShare, PersonWeights
+from pldp.estimates.results.facts import Facts, Note, PersonWeights
 from pldp.estimates.results.intervals import make_rows
 from pldp.estimates.results.options import Options
 from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
-from pldp.tallies import Asked, Tally
+from pldp.tallies import Tally
 
 METHODS: Final = ()
 
-Some = TypeVar("Some", bound="Sets")
+_METHODS: Final = {
+    (True, "precision"): "unbiased, pooled by precision",
+    (True, "size"): "unbiased, pooled by size",
+    (False, "precision"): "approximately unbiased, hidden levels, labels pooled by precision",
+    (False, "size"): "unbiased, hidden levels and items free to depend on each other",
+}
+"""How supports are made, by whether reports show their level, and the pooling."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Sets(Result):
     """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    `weights` are those of each level in the support of every item (levels × items), none where levels are hidden.
+    `weights` are those of each group in the support of every item (groups × items), none where people may have given
+    several reports or have hidden their level.
     """
 
     kind: ClassVar[str] = "choices"
@@ -37,7 +45,7 @@ class Sets(Result):
     values: tuple[str, ...]
     support: FloatArray
     sets: Itemsets
-    weights: FloatArray
+    weights: FloatArray | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -55,8 +63,8 @@ class Sets(Result):
         return bool(self.levels)
 
     def person_weights(self) -> PersonWeights | None:
-        """Return the weight of each person in the support of every item; hidden levels leave it unknown."""
-        if not self.groups:
+        """Return the weight of each person in the support of every item, where it is known."""
+        if self.weights is None:
             return None
         people = np.array([group.reports for group in self.groups])
         return PersonWeights(people, self.weights / people[:, None])
@@ -71,93 +79,88 @@ class Sets(Result):
         return {
             "sets": [{"items": row.pop("label"), **row} for row in rows],
             "rules": [asdict(rule) for rule in self.rules()],
-            "min_support": self.sets.min_support,
+            "min_support": found.min_support,
             "promise": found.promise if self.live is None else f"{found.promise}, at a single look",
-            "largest": self.sets.largest,
+            "largest": found.largest,
         }
 
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
-    """Return the supports of all items and the frequent sets."""
+    """Return the supports of all items and the frequent sets, and beside them what holds whatever levels depend on."""
     baskets, items = baskets_of(tally, question.name, mix=options.mix)
-    reports = item_reports(baskets, len(items), options.pool, options.target)
-    if reports.mix is not None:
-        return _hidden(question, reports, reports.mix, options)
-    weights = reports.weights
-    levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
-    return make_sets(
-        Sets,
-        question,
-        reports,
-        options,
-        assumption_free=estimate(tally, question, replace(options, pool="size")) if reports.several else None,
-        method=f"unbiased, pooled by {options.pool}",
-        weights=weights,
-        groups=tuple(  # the weight of a level is its mean weight in the supports of the items
-            GroupReports(name, form.channel.mechanism, question.answer_epsilon(name), count, weight)
-            for name, form, count, weight in zip(
-                levels, reports.forms, reports.counts.tolist(), weights.mean(axis=1).tolist(), strict=True
-            )
-        ),
+    reports = ItemReports.of(baskets, len(items), options.pool, options.target)
+    mix = mix_of(tally, question.name, options.mix)
+    if not reports.several:
+        return _stated(question, mix, reports, options)
+    free, told = reports.free(), tuple[Note, ...]()
+    if not mix.visible:
+        told = (*mix.notes, *notes.weak_test(reports.homogeneity))
+        worst = float(free.expected_error(reports.singles[0]).max())
+        if worst > HOPELESS:
+            return _stated(question, mix, reports, options, told=(*told, notes.no_free_shares(worst)))
+    beside = _stated(question, mix, free, options)
+    return _stated(question, mix, reports, options, beside=beside, told=told)
+
+
+def _stated(
+    question: Choices,
+    mix: LevelMix,
+    reports: ItemReports,
+    options: Options,
+    *,
+    beside: Sets | None = None,
+    told: tuple[Note, ...] = (),
+) -> Sets:
+    """Return supports and frequent sets of these reports; `mix` is that of all levels, with reports or without."""
+    names, linear = name_levels(question), reports.items
+    weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
+    # The weight of a level is its mean weight in the supports of the items.
+    groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
+    facts = replace(
+        reports.facts,
+        question=question.name,
+        text=question.text,
+        method=_METHODS[mix.visible, reports.pool],
+        groups=groups,
+        levels=mix.levels_of(names),
+        notes=told,
+        confidence=options.confidence,
     )
+    weighted = weights if groups else None
+    return state_sets(facts, reports, question.values, options, beside=beside, weights=weighted)
 
 
-def make_sets(result: type[Some], asked: Choices | Asked, reports: SetReports, options: Options, **about: Any) -> Some:
-    """Return supports and frequent sets of reports, with what only the caller knows."""
-    items = asked.values
-    found = item_supports(reports, items)
+def state_sets(
+    facts: Facts,
+    reports: SetReports,
+    items: tuple[str, ...],
+    options: Options,
+    *,
+    beside: Sets | None = None,
+    weights: FloatArray | None = None,
+) -> Sets:
+    """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones."""
+    singles, patterns = reports.singles
+    found = reports.estimate(singles, patterns)
     frequent = search_sets(reports, items, options.min_support, options.largest)
-    worst = float(found.standard_error.max())
+    worst = float(found.error.max())
+    told = patterns[patterns.any(axis=(1, 2))].any(axis=2)  # by levels or labels that came
+    untold = [items[place] for place in np.flatnonzero(~told.all(axis=0))]
     further = (
-        *about.pop("notes", ()),
-        *((notes.untold_items([items[place] for place in reports.untold]),) if reports.untold else ()),
+        *frequent.notes,
+        *facts.notes,
+        *((notes.untold_items(untold),) if untold else ()),
         *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
     )
-    return result(
-        question=asked.name,
-        text=asked.text,
+    return Sets.of(
+        replace(facts, notes=further),
         values=items,
         support=found.support,
-        standard_error=found.standard_error,
-        rare=found.rare,
+        standard_error=found.error,
+        rare=reports.small_counts(singles, patterns),
         sets=frequent,
-        target=found.target,
-        homogeneity=found.homogeneity,
-        notes=(*frequent.notes, *further),
-        manipulation=found.manipulation,
-        confidence=options.confidence,
-        **{"reports": found.reports, "assumptions": found.assumptions, **about},
-    )
-
-
-def _hidden(question: Choices, reports: ItemReports, mix: LevelMix, options: Options) -> Sets:
-    """Return the same where levels are hidden, and beside it what holds whatever the choice of a level depends on."""
-    chosen = zip(question.levels, question.channels, mix.shares.tolist(), strict=True)
-    about: dict[str, Any] = {
-        "levels": tuple(
-            LevelShare(level.name, own.mechanism, question.answer_epsilon(level.name), share)
-            for level, own, share in chosen
-        ),
-        "weights": np.zeros((0, len(question.values))),
-    }
-    free, beside = reports.free(), None
-    worst = float(free.expected_error(np.arange(len(question.values))[:, None]).max())
-    if worst <= HOPELESS:
-        method = "unbiased, hidden levels and items free to depend on each other"
-        beside = make_sets(Sets, question, free, options, method=method, **about)
-    return make_sets(
-        Sets,
-        question,
-        reports,
-        options,
-        method="approximately unbiased, hidden levels, labels pooled by precision",
+        weights=weights,
         assumption_free=beside,
-        notes=(
-            *reports.notes,
-            *notes.weak_test(reports.homogeneity),
-            *(() if beside else (notes.no_free_shares(worst),)),
-        ),
-        **about,
     )
 
 

@@ -5,22 +5,86 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.set_reports import Counts, SetReports
-from pldp.estimates.results.facts import Note
+from pldp.estimates.linear.small_counts import SmallCounts
+from pldp.estimates.results.facts import Facts, Note
 from pldp.estimates.results.notes import search_ended_early
 from pldp.mechanisms.arrays import FloatArray, IntArray, patterns_of
 from pldp.records import Record
-from pldp.tallies import joint_counts
+from pldp.tallies import Columns, joint_counts
 
-MOST_CANDIDATES = 5_000_000
+MOST_CANDIDATES: Final = 5_000_000
 """Sets of one size that a search counts at most."""
 
-_CHUNK = 1 << 18
+_CHUNK: Final = 1 << 18
+
+Counts = npt.NDArray[Any]
+"""How often the items of each set show each pattern, by what reports show of levels: shown × sets × 2^items."""
+
+
+class Estimated(NamedTuple):
+    """Supports of sets and their standard errors; `drawn` times f(1 − f) is what drawing people adds to each variance.
+
+    `contrasts` are c_τ, sets × levels: see `pldp.estimates.kinds.item_sets`.
+    """
+
+    support: FloatArray
+    error: FloatArray
+    drawn: FloatArray
+    contrasts: FloatArray
+
+    def error_at(self, least: float, facts: Facts) -> FloatArray:
+        """Return the standard errors that supports have if they are not larger than `least`, but at least those found.
+
+        Drawing people adds f(1 − f)/n, which is smaller for a large support that was found than for the true one: a
+        search that judged by the error at what it found would report too many sets with supports beyond a half. That
+        everybody has an item cannot be known from a sample.
+        """
+        if facts.target == "respondents":
+            return self.error
+        possible, least = np.clip(self.support, 0, 1), min(least, 1 - 1 / facts.reports)
+        lost = np.maximum(least * (1 - least) - possible * (1 - possible), 0)
+        return np.asarray(np.sqrt(self.error**2 + lost * self.drawn))
+
+
+class SetReports(Protocol):
+    """Reports of sets of items, of one collection or of several services: what a search asks of them."""
+
+    @property
+    def facts(self) -> Facts:
+        """What results of these reports state beside their numbers."""
+
+    @property
+    def columns(self) -> tuple[Columns, ...]:
+        """The reports by what they show."""
+
+    @property
+    def singles(self) -> tuple[IntArray, Counts]:
+        """Every item as a set, and its pattern counts."""
+
+    @property
+    def largest(self) -> int:
+        """Items of the largest sets that some reports tell about."""
+
+    def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
+        """Return the supports of sets of one size; those that no report tells about have none, and no known error."""
+
+    def expected_error(self, sets: IntArray) -> FloatArray:
+        """Return the standard error to expect for each set before it is counted, items taken as independent."""
+
+    def least_error(self, items: int) -> float:
+        """Return at most the least `expected_error` of any set of this many items."""
+
+    def small_counts(self, sets: IntArray, patterns: Counts) -> SmallCounts | None:
+        """Return the sets that few reports support, whose intervals are not normal."""
+
+    def covariances(self, sets: IntArray, patterns: Counts, parts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+        """Return the supports of parts of each set (places of their items), and their covariances, parts × parts."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,35 +92,34 @@ class SetPart(Record):
     """Sets of one size (sorted) with their supports and, by what reports show, joint counts of all subsets."""
 
     sets: IntArray
-    joint: list[IntArray]
+    joint: IntArray
     support: FloatArray
     error: FloatArray
-
-    @classmethod
-    def none(cls, size: int, groups: int) -> SetPart:
-        """Return no sets of this size."""
-        empty = np.zeros((0, 1 << size), np.int64)
-        return cls(np.zeros((0, size), np.int64), [empty] * groups, np.zeros(0), np.zeros(0))
 
     @property
     def patterns(self) -> Counts:
         """How often each pattern of the items came."""
-        return [patterns_of(own) for own in self.joint]
+        return _exactly(self.joint)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> SetPart:
         """Return some of the sets."""
-        joint = [own[chosen] for own in self.joint]
-        return SetPart(self.sets[chosen], joint, self.support[chosen], self.error[chosen])
+        return SetPart(self.sets[chosen], self.joint[:, chosen], self.support[chosen], self.error[chosen])
 
     @classmethod
-    def joined(cls, parts: Sequence[SetPart]) -> SetPart:
-        """Return the sets of all parts."""
+    def joined(cls, size: int, shown: int, parts: Sequence[SetPart]) -> SetPart:
+        """Return the sets of all parts, which may be none."""
+        sets, joint = np.zeros((0, size), np.int64), np.zeros((shown, 0, 1 << size), np.int64)
         return cls(
-            np.concatenate([part.sets for part in parts]),
-            [np.concatenate(own) for own in zip(*(part.joint for part in parts), strict=True)],
-            np.concatenate([part.support for part in parts]),
-            np.concatenate([part.error for part in parts]),
+            np.concatenate([sets, *(part.sets for part in parts)]),
+            np.concatenate([joint, *(part.joint for part in parts)], axis=1),
+            np.concatenate([np.zeros(0), *(part.support for part in parts)]),
+            np.concatenate([np.zeros(0), *(part.error for part in parts)]),
         )
+
+
+def _exactly(joint: IntArray) -> Counts:
+    """Turn counts of "at least these items" into counts of "exactly these"."""
+    return patterns_of(joint.reshape(-1, joint.shape[2])).reshape(joint.shape)
 
 
 @dataclass(eq=False)
@@ -74,7 +137,7 @@ class Search:
         """Return the reported sets by size, how many were examined, and where the search stopped early."""
         columns = self.reports.columns
         singles = np.arange(columns[0].size)[:, None]
-        joint = [joint_counts(own, singles) for own in columns]
+        joint = np.array([joint_counts(own, singles) for own in columns])
         kept, reported = self._judge(singles, joint)
         found, examined = [reported], {1: len(singles)}
         for size in range(2, len(self.report) + 1):
@@ -100,9 +163,8 @@ class Search:
                     )
                 if hope.any():
                     parts.append(self._judge(sets[hope], self._joint(kept, sets[hope], parents[hope])))
-            empty = SetPart.none(size, len(columns))
-            kept = SetPart.joined([empty, *(part for part, _ in parts)])
-            found.append(SetPart.joined([empty, *(part for _, part in parts)]))
+            kept = SetPart.joined(size, len(columns), [part for part, _ in parts])
+            found.append(SetPart.joined(size, len(columns), [part for _, part in parts]))
             if not examined[size]:
                 return found, examined, (search_ended_early(size, left_out),) if hopeless else ()
         return found, examined, ()
@@ -130,12 +192,12 @@ class Search:
             self.least[size] = self.reports.least_error(size)
         return self.least[size]
 
-    def _judge(self, sets: IntArray, joint: list[IntArray]) -> tuple[SetPart, SetPart]:
+    def _judge(self, sets: IntArray, joint: IntArray) -> tuple[SetPart, SetPart]:
         """Return the sets to follow and the sets to report."""
         size = sets.shape[1]
-        found = self.reports.estimate(sets, [patterns_of(own) for own in joint])
+        found = self.reports.estimate(sets, _exactly(joint))
         part = SetPart(sets, joint, found.support, found.error)
-        judged = found.error_at(self.min_support, self.reports.reports, self.reports.target)
+        judged = found.error_at(self.min_support, self.reports.facts)
         follow = found.support + self.follow * found.error >= self.min_support
         if size == len(self.report):
             follow[:] = False
@@ -143,7 +205,7 @@ class Search:
 
     @property
     def _width(self) -> int:
-        return self.reports.size
+        return self.reports.columns[0].size
 
     def _place(self, sets: IntArray) -> IntArray:
         """Return the place of each set among the kept ones of its size; −1 where it is not one of them."""
@@ -179,20 +241,17 @@ class Search:
             if complete.any():
                 yield sets[complete], parents[complete]
 
-    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[IntArray]:
+    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> IntArray:
         """Take the joint counts of proper subsets from the kept sets, where these are the same; count only the rest."""
-        size = sets.shape[1]
-        whole = (1 << size) - 1
-        joint = []
-        for columns, known in zip(self.reports.columns, kept.joint, strict=True):
+        whole = (1 << sets.shape[1]) - 1
+        joint = np.empty((len(kept.joint), len(sets), whole + 1), np.int64)
+        for columns, known, table in zip(self.reports.columns, kept.joint, joint, strict=True):
             if not columns.whole:
-                joint.append(joint_counts(columns, sets))
+                table[:] = joint_counts(columns, sets)
                 continue
-            table = np.empty((len(sets), whole + 1), np.int64)
             for subset in range(whole):
                 missing = (~subset & subset + 1).bit_length() - 1
                 low = subset & (1 << missing) - 1
                 table[:, subset] = known[parents[:, missing], low | subset >> missing + 1 << missing]
             table[:, whole] = columns.joint_counts(sets)
-            joint.append(table)
         return joint

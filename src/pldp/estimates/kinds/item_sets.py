@@ -25,17 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.set_reports import (
-    SURE,
-    Counts,
-    Estimated,
-    any_told,
-    distinct,
-    least_variance,
-    of_part,
-    on_whole,
-    pattern_inside,
-)
+from pldp.estimates.kinds.item_search import Counts, Estimated
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
 from pldp.estimates.linear.known import GivenMix
@@ -45,12 +35,24 @@ from pldp.estimates.linear.pooling import Linear, best_weights, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
-from pldp.estimates.results.facts import Homogeneity, Note
+from pldp.estimates.results.facts import Facts, Homogeneity
 from pldp.estimates.results.options import Pool, Target, check_pooling
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays, independent_patterns
+from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, SetPatterns, arrays, independent_patterns
 from pldp.records import Record
 from pldp.tallies import Columns, columns_of
+
+Outputs = npt.NDArray[Any] | Columns
+"""Packed rows of bits, one per report, or how often each integer came, or whatever counts them."""
+
+Baskets = Sequence[tuple[Channel, Outputs]]
+"""Groups of reports: the channel and the outputs of each, or whatever counts them (`pldp.tallies.spark`)."""
+
+SURE: Final = 1e-12
+"""Part of a variance below which it is nothing but rounding."""
+
+_SINGULAR: Final = 1e10
+"""Condition number from which on noise is taken to have no inverse, and no least error is promised."""
 
 _AT_A_TIME: Final = 1 << 15
 """Sets that are decoded at a time."""
@@ -60,105 +62,71 @@ _ROUNDS: Final = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemReports(Record):
-    """Reports of sets of items by what they show: a level, or a label of it; `forms` are those of every level.
+class HiddenBaskets(Record):
+    """Reports of sets whose levels are hidden: channels of all levels, what labels show of these, outputs by label."""
 
-    `counts` are the reports of each; where levels are hidden, `mix` is what labels and knowledge say of them, and
-    `names` are those of the levels.
+    channels: tuple[Channel, ...]
+    mix: LevelMix
+    outputs: tuple[Outputs, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemReports(Record):
+    """Reports of sets by what they show of levels (`mix`): a level, or a label of it; `forms` are those of all levels.
+
+    `supports` are those of all items, where others say more about them.
     """
 
     forms: tuple[SetArrays, ...]
     columns: tuple[Columns, ...]
-    counts: IntArray
+    mix: LevelMix
     pool: Pool
     target: Target
-    mix: LevelMix | None = None
-    names: tuple[str, ...] = ()
-    supports: FloatArray | None = None  # of all items, where others say more about them
+    supports: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if not self.mix.reports:
+            raise EstimateError("nothing to estimate: groups need at least one report")
 
     @classmethod
-    def of_groups(
-        cls, groups: Sequence[tuple[Channel, npt.NDArray[Any] | Columns]], size: int, pool: Pool, target: Target
-    ) -> ItemReports:
-        """Take the reports of each level; levels without reports are left out."""
+    def of(cls, groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemReports:
+        """Take the reports about so many items; levels that no report speaks of are left out."""
         check_pooling(pool, target)
-        for channel, _ in groups:
-            _check_size(channel, size)
-        every = [columns_of(channel, own) if isinstance(own, np.ndarray) else own for channel, own in groups]
-        counts = np.array([own.reports for own in every], np.int64)
-        came = np.flatnonzero(counts).tolist()
-        if not came:
-            raise EstimateError("nothing to estimate: groups need at least one report")
-        forms: tuple[SetArrays, ...] = tuple(arrays(groups[place][0]) for place in came)
-        columns = tuple(every[place] for place in came)
-        return cls(forms, columns, counts[came], pool, target)
+        mix: LevelMix | None = None
+        if isinstance(groups, HiddenBaskets):
+            if pool == "size":
+                raise EstimateError(
+                    "pool must be precision where levels are hidden, as reports do not show them: groups of one level "
+                    "cannot be weighted by their size; assumption_free of the result assumes nothing about the choice "
+                    "of levels"
+                )
+            mix, groups = groups.mix, [*zip(groups.channels, groups.outputs, strict=True)]
+        forms: list[SetArrays] = []
+        columns: list[Columns] = []
+        for channel, outputs in groups:
+            if channel.size != size:
+                raise EstimateError(f"items must be as many as the channel has ({channel.size}), not {size}")
+            forms.append(arrays(channel))
+            columns.append(columns_of(channel, outputs) if isinstance(outputs, np.ndarray) else outputs)
+        mix = mix or LevelMix.of(None, [own.reports for own in columns])
+        made = cls(tuple(forms), tuple(columns), mix, pool, target)
+        return made._only(np.flatnonzero(mix.matrix.T @ mix.counts).tolist())
 
-    @classmethod
-    def of_labels(
-        cls,
-        channels: Sequence[Channel],
-        mix: LevelMix,
-        outputs: Sequence[npt.NDArray[Any] | Columns],
-        names: tuple[str, ...],
-        size: int,
-        target: Target,
-    ) -> ItemReports:
-        """Take the reports of each label of a hidden level."""
-        _check_size(channels[0], size)
-        if not mix.reports:
-            raise EstimateError("nothing to estimate: groups need at least one report")
-        forms: tuple[SetArrays, ...] = tuple(map(arrays, channels))
-        columns = tuple(columns_of(channels[0], own) if isinstance(own, np.ndarray) else own for own in outputs)
-        return cls(forms, columns, mix.counts, "precision", target, mix, names)
+    def _only(self, levels: Sequence[int]) -> ItemReports:
+        """Return the reports of some levels, whose labels stand for no others."""
+        if len(levels) == len(self.forms):
+            return self
+        forms = tuple(self.forms[level] for level in levels)
+        columns = tuple(self.columns[level] for level in levels)
+        return replace(self, forms=forms, columns=columns, mix=LevelMix.of(None, self.mix.counts[levels].tolist()))
 
     def free(self) -> ItemReports:
         """Return the same reports without an assumption about the choice of levels."""
         return replace(self, pool="size")
 
     @property
-    def about_levels(self) -> tuple[str, ...]:
-        """What is assumed about the choice of levels, and what was given about their mix."""
-        if self.mix is None:
-            return (notes.same("supports") if self.several else notes.FREE_CHOICE,)
-        return self.mix.assumed("supports", together=self.pool == "precision", tested=self.homogeneity is not None)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What a reader must know of results that rest on the mix of hidden levels."""
-        return () if self.mix is None else self.mix.notes
-
-    @property
-    def weights(self) -> FloatArray:
-        """The weight of each level in the support of every item (levels × items), where levels show."""
-        linear = self.items
-        return np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
-
-    @cached_property
-    def homogeneity(self) -> Homogeneity | None:
-        """The test whether the supports of items are the same at every level, item by item."""
-        noise = [float(form.variance(self.item_supports).mean()) for form in self.forms]
-        return homogeneity_of_targets(replace(self.items.evidence, likely_states=None), noise)
-
-    @property
-    def reports(self) -> int:
-        """Number of reports."""
-        return int(self.counts.sum())
-
-    @property
-    def size(self) -> int:
-        """Number of items."""
-        return self.forms[0].channel.size
-
-    @property
     def largest(self) -> int:
-        """Items of the largest sets that reports of some level tell about; of hidden levels, of all."""
-        each = [form.largest for form in self.forms]
-        return max(each) if self.mix is None else min(each)
-
-    @property
-    def told_by_all(self) -> int:
-        """Items of the largest sets that reports of every level tell about."""
-        return min(form.largest for form in self.forms)
+        return max(form.largest for form in self.forms if self._tell_alone(form.largest))
 
     @property
     def several(self) -> bool:
@@ -166,26 +134,46 @@ class ItemReports(Record):
         return self.pool == "precision" and len(self.forms) > 1
 
     @cached_property
-    def singles(self) -> tuple[IntArray, Counts]:
-        """Every item as a set, and its pattern counts."""
-        sets = np.arange(self.size)[:, None]
-        return sets, [own.pattern_counts(sets) for own in self.columns]
+    def facts(self) -> Facts:
+        tested = self.homogeneity
+        levels = self.mix.assumed("supports", together=self.several, tested=tested is not None)
+        return Facts(
+            question="",
+            reports=self.mix.reports,
+            method=f"unbiased, pooled by {self.pool}",
+            target=self.target,
+            homogeneity=tested,
+            assumptions=notes.assume(self.target, *levels, notes.NORMAL),
+            notes=notes.levels_disagree(tested, self.pool),
+            manipulation=self.items.manipulation,
+        )
 
     @cached_property
-    def untold(self) -> tuple[int, ...]:
-        """Items that no report of some level or label tells about."""
-        told = np.array([own.sum(axis=1) for own, count in zip(self.singles[1], self.counts, strict=True) if count])
-        return tuple(np.flatnonzero((told == 0).any(axis=0)).tolist())
+    def homogeneity(self) -> Homogeneity | None:
+        """The test whether the supports of items are the same at every level, item by item."""
+        noise = [float(form.variance(self.item_supports).mean()) for form in self.forms]
+        return homogeneity_of_targets(replace(self.items.evidence, likely_states=None), noise)
+
+    @cached_property
+    def singles(self) -> tuple[IntArray, Counts]:
+        sets = np.arange(self.forms[0].channel.size)[:, None]
+        return sets, np.array([own.pattern_counts(sets) for own in self.columns])
+
+    @cached_property
+    def items(self) -> Linear:
+        """What reports say of every single item that they tell about."""
+        sets, patterns = self.singles
+        told = patterns.any(axis=(0, 2))
+        return self.decode(sets[told], patterns[:, told])
 
     @cached_property
     def own_supports(self) -> FloatArray:
         """Supports of all items pooled by size; items that no report tells about are as frequent as the mean of all."""
         sets, patterns = self.singles
-        told = any_told(patterns)
-        found = np.full(self.size, 0.5)
+        told, found = patterns.any(axis=(0, 2)), np.full(len(sets), 0.5)
         if not told.any():
             return found
-        table, least = self._table([own[told] for own in patterns]), 1 / max(self.reports, 2)
+        table, least = self._table(patterns[:, told]), 1 / max(self.mix.reports, 2)
         for _ in range(_ROUNDS):
             near = np.clip(found[told], least, 1 - least)
             evidence = self._evidence(sets[told], table, np.stack([1 - near, near], axis=1))
@@ -197,54 +185,45 @@ class ItemReports(Record):
     def item_supports(self) -> FloatArray:
         """Supports of all items within 1/n and 1 − 1/n: what likely states are made of."""
         found = self.own_supports if self.supports is None else self.supports
-        return np.clip(found, 1 / self.reports, 1 - 1 / self.reports)
+        return np.clip(found, 1 / self.mix.reports, 1 - 1 / self.mix.reports)
 
     def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
-        """Return the supports of sets of one size; those that no report tells about have none, and no known error."""
-        levels = len(self._told_by(sets.shape[1]))
-        found = Estimated(
-            np.full(len(sets), np.nan),
-            np.full(len(sets), np.inf),
-            np.zeros(len(sets)),
-            np.ones((len(sets), levels or len(self.forms))),
-        )
-        told = np.flatnonzero(any_told(patterns)) if levels else np.zeros(0, np.intp)
+        levels, size = self._told_by(sets.shape[1]) or self.forms, len(sets)
+        contrasts = np.ones((size, len(levels)))
+        found = Estimated(np.full(size, np.nan), np.full(size, np.inf), np.zeros(size), contrasts)
+        told = self._told(patterns)
         for start in range(0, len(told), _AT_A_TIME):
             some = told[start : start + _AT_A_TIME]
-            linear = self.decode(sets[some], [own[some] for own in patterns])
-            found.contrasts[some] = _contrasts(linear)
+            linear = self.decode(sets[some], patterns[:, some])
+            contrasts[some] = _contrasts(linear)
             found.support[some] = linear.estimates
-            found.error[some] = np.sqrt(self._variance(linear, found.contrasts[some]))
-            found.drawn[some] = _drawn(linear, found.contrasts[some])
+            found.drawn[some] = _drawn(linear, contrasts[some])
+            found.error[some] = np.sqrt(self._variance(linear, found.drawn[some]))
         return found
 
     def decode(self, sets: IntArray, patterns: Counts) -> Linear:
         """Return what reports that came say of sets of one size."""
-        evidence = self._evidence(sets, self._table(patterns), self.likely(sets))
+        evidence = self._evidence(sets, self._table(patterns), independent_patterns(sets, self.item_supports))
         return decode(evidence, self.pool, weights=self._weights(sets))
 
-    def likely(self, sets: IntArray) -> FloatArray:
-        """Return the shares of people with each part of each set, were items independent."""
-        return independent_patterns(sets, self.item_supports)
-
     def expected_error(self, sets: IntArray) -> FloatArray:
-        """Return the standard error to expect for each set before it is counted, items taken as independent."""
         if not self._told_by(sets.shape[1]):
             return np.full(len(sets), np.inf)
-        linear = self.expect(sets)
+        linear = self._expect(sets)
         variance = linear.variance(self.target)
         return np.sqrt(np.where(variance * linear.reports > SURE * linear.lawful, variance, 0.0))
-
-    def expect(self, sets: IntArray) -> Linear:
-        """Return what reports would say of sets if items were independent."""
-        return decode(self.expected(sets, self.likely(sets)), self.pool, weights=self._weights(sets))
 
     def expect_part(self, sets: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the variance to expect for each set, and by what ψ then differs between people, sets × levels."""
         if not self._told_by(sets.shape[1]):
             return np.full(len(sets), np.inf), np.ones((len(sets), len(self.forms)))
-        linear = self.expect(sets)
+        linear = self._expect(sets)
         return linear.variance(), _contrasts(linear)
+
+    def _expect(self, sets: IntArray) -> Linear:
+        """Return what reports would say of sets if items were independent."""
+        evidence = self.expected(sets, independent_patterns(sets, self.item_supports))
+        return decode(evidence, self.pool, weights=self._weights(sets))
 
     def least_error(self, items: int) -> float:
         """Return at most the least `expected_error` of any set of this many items.
@@ -257,33 +236,21 @@ class ItemReports(Record):
         told = self._told_by(items)
         if not told:
             return 0.0
-        mix = norm_sub(np.linalg.solve(self._chance(told), self.counts[told] / self.reports))
+        chance, counts = self.mix.matrix[np.ix_(told, told)], self.mix.counts[told]
+        people = self.mix.reports * norm_sub(np.linalg.solve(chance, counts / self.mix.reports))
         forms = [self.forms[level].clearest(items) for level in told]
-        reports = [self.reports * own * self.forms[level].telling(items) for level, own in zip(told, mix, strict=True)]
-        return float(min(least_variance(forms, reports, items, part) for part in range(items + 1)) ** 0.5)
+        reports = [own * self.forms[level].telling(items) for level, own in zip(told, people, strict=True)]
+        return float(min(_least_variance(forms, reports, items, part) for part in range(items + 1)) ** 0.5)
 
     def small_counts(self, sets: IntArray, patterns: Counts) -> SmallCounts | None:
-        """Return the sets that few reports support, whose intervals are not normal."""
-        told = np.flatnonzero(any_told(patterns))
-        if not len(told) or not self._told_by(sets.shape[1]):
+        told = self._told(patterns)
+        if not len(told):
             return None
-        linear = self.decode(sets[told], [own[told] for own in patterns])
+        linear = self.decode(sets[told], patterns[:, told])
         sampled = 1.0
         if self.target == "respondents":
-            sampled = 1 - 1 / max(self.reports * float(_drawn(linear, _contrasts(linear)).mean()), 1.0)
+            sampled = 1 - 1 / max(self.mix.reports * float(_drawn(linear, _contrasts(linear)).mean()), 1.0)
         return SmallCounts.joined([(told, SmallCounts.of(linear, sampled=sampled))])
-
-    @cached_property
-    def items(self) -> Linear:
-        """What reports say of every single item that they tell about."""
-        sets, patterns = self.singles
-        told = any_told(patterns)
-        return self.decode(sets[told], [own[told] for own in patterns])
-
-    @property
-    def manipulation(self) -> float:
-        """People that one forged report can count as in the support of an item."""
-        return self.items.manipulation
 
     def covariances(self, sets: IntArray, patterns: Counts, parts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
         """Return the supports of parts of each set (places of their items), and their covariances, parts × parts.
@@ -292,62 +259,54 @@ class ItemReports(Record):
         """
         told = self._told_by(sets.shape[1])
         if len(told) < len(self.forms):
-            forms, columns = tuple(self.forms[own] for own in told), tuple(self.columns[own] for own in told)
-            chosen = replace(self, forms=forms, columns=columns, counts=self.counts[told])
-            return chosen.covariances(sets, [patterns[place] for place in told], parts)
-        every = np.arange(1 << sets.shape[1])
-        linears = [self.decode(sets[:, list(part)], of_part(patterns, part)) for part in parts]
-        psi = [on_whole(one.psi, pattern_inside(every, part)) for one, part in zip(linears, parts, strict=True)]
-        table, supports = self._table(patterns), np.array([one.estimates for one in linears])
-        most = max(own.shape[2] for own in (table, *psi))
-        table, *psi = (np.pad(own, ((0, 0), (0, 0), (0, most - own.shape[2]))) for own in (table, *psi))
-        product = np.einsum("sic,asic,bsic->abi", table / self.reports, np.array(psi), np.array(psi), optimize=True)
+            return self._only(told).covariances(sets, patterns[told], parts)
+
+        def part_of(part: Sequence[int]) -> Linear:
+            return self.decode(sets[:, list(part)], of_part(patterns, part))
+
+        linears, table = [part_of(part) for part in parts], self._table(patterns)
+        supports = np.array([one.estimates for one in linears])
+        psi = np.array([_on_whole(one.psi, part, table.shape[2]) for one, part in zip(linears, parts, strict=True)])
+        product = np.einsum("sic,asic,bsic->abi", table / self.mix.reports, psi, psi, optimize=True)
         for gains in zip(*(one.gains for one in linears), strict=True):
             gain, along = (np.array([own[place] for own in gains]) for place in (1, 2))
             product -= np.einsum("ail,bil->abi", gain, along)
         if self.target == "respondents":
-            unions = [[self._support(sets, patterns, sorted({*one, *two})) for two in parts] for one in parts]
+            unions = [[part_of(sorted({*one, *two})).estimates for two in parts] for one in parts]
             product -= np.array(unions) - supports[:, None] * supports
-        return supports, product / self.reports
+        return supports, product / self.mix.reports
 
-    def _support(self, sets: IntArray, patterns: Counts, part: Sequence[int]) -> FloatArray:
-        return self.decode(sets[:, list(part)], of_part(patterns, part)).estimates
+    def _tell_alone(self, items: int) -> list[int]:
+        """Return the levels whose reports tell about so many items; none if their labels may stand for others, too."""
+        told = [place for place, form in enumerate(self.forms) if items <= form.largest]
+        rest = [place for place, form in enumerate(self.forms) if items > form.largest]
+        return [] if self.mix.matrix[np.ix_(told, rest)].any() else told
 
     def _told_by(self, items: int) -> list[int]:
-        """Return the levels that count for sets of so many items: those whose reports tell about them, or none.
+        """Return the levels that count for sets of so many items: those that tell about them, by size all or none."""
+        told = self._tell_alone(items)
+        return told if self.pool == "precision" or len(told) == len(self.forms) else []
 
-        By size all levels count. Where levels are hidden, all of them tell or none does.
-        """
-        told = [place for place, form in enumerate(self.forms) if items <= form.largest]
-        return told if len(told) == len(self.forms) or (self.mix is None and self.pool == "precision") else []
+    def _told(self, patterns: Counts) -> npt.NDArray[np.intp]:
+        """Return the sets that some report tells about, if levels count for them."""
+        counted = self._told_by(patterns.shape[2].bit_length() - 1)
+        return np.flatnonzero(patterns.any(axis=(0, 2))) if counted else np.zeros(0, np.intp)
 
     def _table(self, patterns: Counts) -> FloatArray:
         """Return counts of patterns, shown × sets × patterns, with those of reports that do not tell."""
-        items = patterns[0].shape[1].bit_length() - 1
+        items = patterns.shape[2].bit_length() - 1
         told = self._told_by(items)
-        table = np.array([patterns[place] for place in told], np.float64)
+        table = patterns[told].astype(np.float64)
         if all(self.forms[place].telling(items) == 1 for place in told):
             return table
-        silent = self.counts[told][:, None] - table.sum(axis=2)
+        silent = self.mix.counts[told][:, None] - table.sum(axis=2)
         return np.concatenate([table, silent[:, :, None]], axis=2)
 
     def _evidence(self, sets: IntArray, counts: FloatArray, likely: FloatArray) -> Evidence:
-        """Pair counts with what patterns of these sets count."""
-        states, visible = part_states(sets.shape[1], likely), self.mix is None
-        chance = self._chance(self._told_by(sets.shape[1]))
-        patterns = self._patterns(sets, likely)
-        return Evidence(counts, patterns, chance, visible, exclusive=False, likely_states=states, known=self._known)
-
-    def _chance(self, told: Sequence[int]) -> FloatArray:
-        """Return how often people of each level show each level or label."""
-        return np.eye(len(told)) if self.mix is None else self.mix.matrix
-
-    @property
-    def _known(self) -> tuple[GivenMix, ...]:
-        """What is known of the mix of levels."""
-        if self.mix is None or self.mix.bounds.nothing:
-            return ()
-        return (GivenMix(self.mix.bounds, np.eye(len(self.forms))),)
+        told, states = self._told_by(sets.shape[1]), part_states(sets.shape[1], likely)
+        chance, patterns = self.mix.matrix[np.ix_(told, told)], self._patterns(sets, likely)
+        known = () if self.mix.bounds.nothing else (GivenMix(self.mix.bounds, np.eye(len(self.forms))),)
+        return Evidence(counts, patterns, chance, self.mix.visible, exclusive=False, likely_states=states, known=known)
 
     def _patterns(self, sets: IntArray, likely: FloatArray) -> Patterns:
         """Return the patterns of sets; those whose items are protected alike share them."""
@@ -355,16 +314,15 @@ class ItemReports(Record):
         forms = [self.forms[level] for level in self._told_by(items)]
         if items > LARGEST_EXACT or any(form.telling(items) < 1 for form in forms):
             return item_patterns(forms, sets, likely)
-        first, alike = distinct(self._kinds[sets])
+        first, alike = _distinct(self._kinds[sets])
         return item_patterns(forms, sets[first], likely[first]).repeated(alike)
 
     @cached_property
     def _kinds(self) -> npt.NDArray[np.intp]:
         """The kind of each item: items of one kind are protected alike at every level."""
-        sets = np.arange(self.size)[:, None]
-        shown = [
-            form.shown(sets, np.broadcast_to(had, (self.size, 2)))[:, 1] for form in self.forms for had in np.eye(2)
-        ]
+        size = self.forms[0].channel.size
+        sets, had = np.arange(size)[:, None], [np.broadcast_to(own, (size, 2)) for own in np.eye(2)]
+        shown = [form.shown(sets, own)[:, 1] for form in self.forms for own in had]
         return np.asarray(np.unique(np.stack(shown, axis=1), axis=0, return_inverse=True)[1].reshape(-1))
 
     @cached_property
@@ -379,29 +337,28 @@ class ItemReports(Record):
         if not self.several:
             return None
         classes, supports = self._classes
-        first, alike = distinct(classes[sets])
+        first, alike = _distinct(classes[sets])
         evidence = self.expected(sets[first], independent_patterns(sets[first], supports))
         weights = best_weights(evidence, self.pool, alike=False)
         return weights if len(weights) == 1 else weights[alike]
 
     def expected(self, sets: IntArray, likely: FloatArray) -> Evidence:
         """Return the evidence to expect for sets if people have each part of them as often as is likely."""
-        told = self._told_by(sets.shape[1])
-        reports = self.counts[told].astype(np.float64)[:, None, None]
-        counts = np.broadcast_to(reports, (len(told), len(sets), 1))
+        came = self.mix.counts[self._told_by(sets.shape[1])].astype(np.float64)
+        counts = np.broadcast_to(came[:, None, None], (len(came), len(sets), 1))
         bare = self._evidence(sets, counts, likely)
-        mix = norm_sub(np.linalg.solve(bare.chance, self.counts[told] / self.counts[told].sum()))
+        mix = norm_sub(np.linalg.solve(bare.chance, came / came.sum()))
         shown = bare.expected(slice(0, len(sets)), part_states(sets.shape[1], likely), mix)
-        by_shown = np.swapaxes(shown.reshape(len(sets), len(told), -1), 0, 1) / (bare.chance @ mix)[:, None, None]
+        by_shown = np.swapaxes(shown.reshape(len(sets), len(came), -1), 0, 1) / (bare.chance @ mix)[:, None, None]
         return replace(bare, counts=counts * by_shown)
 
-    def _variance(self, linear: Linear, contrasts: FloatArray) -> FloatArray:
+    def _variance(self, linear: Linear, drawn: FloatArray) -> FloatArray:
         """Return the variance of each support; see the module for the least that it can be."""
         mix, inside = linear.evidence.possible_mix, np.clip(linear.estimates, 0, 1)
         least = linear.by_person[1].min(axis=2) @ mix
         if self.target == "population":
-            possible = np.clip(inside, 1 / self.reports, 1 - 1 / self.reports)
-            least = least + self.reports * _drawn(linear, contrasts) * possible * (1 - possible)
+            possible = np.clip(inside, 1 / self.mix.reports, 1 - 1 / self.mix.reports)
+            least = least + self.mix.reports * drawn * possible * (1 - possible)
             one = np.maximum(linear.came, least) - linear.explained
         else:
             one = np.maximum(linear.came - inside * (1 - inside), least) - linear.explained
@@ -418,10 +375,45 @@ def _contrasts(linear: Linear) -> FloatArray:
 
 def _drawn(linear: Linear, contrasts: FloatArray) -> FloatArray:
     """Return how many times f(1 − f) drawing people adds to each variance."""
-    mix = linear.evidence.possible_mix
-    return np.asarray(contrasts**2 @ mix / linear.reports)
+    return np.asarray(contrasts**2 @ linear.evidence.possible_mix / linear.reports)
 
 
-def _check_size(channel: Channel, size: int) -> None:
-    if channel.size != size:
-        raise EstimateError(f"items must be as many as the channel has ({channel.size}), not {size}")
+def of_part(patterns: Counts, part: Sequence[int]) -> Counts:
+    """Return the counts of patterns of a part of each set (places of its items)."""
+    inside = _pattern_inside(patterns.shape[2], part)
+    return np.stack([patterns[:, :, inside == own].sum(axis=2) for own in range(1 << len(part))], axis=2)
+
+
+def _pattern_inside(patterns: int, part: Sequence[int]) -> IntArray:
+    """Return the pattern of a part that each pattern of the whole set has."""
+    whole = np.arange(patterns)
+    return np.asarray(sum((whole >> place & 1) << number for number, place in enumerate(part)))
+
+
+def _on_whole(psi: FloatArray, part: Sequence[int], width: int) -> FloatArray:
+    """Return ψ of a part by the pattern of the whole set; what is left of the width are reports that do not tell."""
+    inside, silent = _pattern_inside(1 << width.bit_length() - 1, part), psi[:, :, 1 << len(part) :]
+    whole = np.concatenate([psi[:, :, inside], silent], axis=2)
+    return np.pad(whole, ((0, 0), (0, 0), (0, width - whole.shape[2])))
+
+
+def _least_variance(forms: Sequence[SetPatterns], reports: Sequence[float], items: int, has: int) -> float:
+    """Return the least variance of "all items" that noise leaves if everybody has the first few; 0 if not known."""
+    sets, parts = np.arange(items)[None, :], np.eye(1 << items)
+    patterns, precision = item_patterns(forms, sets, np.full((1, 1 << items), 0.5**items)), np.zeros((1, 1))
+    for form, count, weights in zip(forms, reports, patterns.weights[:, 1:, 0, : 1 << items], strict=True):
+        counted, law = weights * form.telling(items), form.shown(sets, parts[[(1 << has) - 1]])[0]
+        mean = counted @ law
+        noise = (counted * law) @ counted.T - np.outer(mean, mean)
+        if noise[-1, -1] < SURE or np.linalg.cond(noise) > _SINGULAR:
+            return 0.0
+        precision = precision + count * np.linalg.inv(noise)
+    return float(np.linalg.inv(precision)[-1, -1])
+
+
+def _distinct(codes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return where each distinct row stands first, and which of them every row is."""
+    base = int(codes.max()) + 1
+    whole = codes @ base ** np.arange(codes.shape[1]) if base ** codes.shape[1] < 1 << 62 else codes
+    _, first, back = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    return first, back.reshape(-1)

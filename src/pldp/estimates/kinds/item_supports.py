@@ -1,57 +1,43 @@
-"""Supports of chosen sets of items from perturbed baskets, with errors."""
+"""Supports of chosen sets, frequent sets and the association rules within them, with errors."""
+
+from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any, Final, Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.item_sets import ItemReports
-from pldp.estimates.kinds.set_reports import SetReports
-from pldp.estimates.linear.mix import LevelMix, level_mix
+from pldp.estimates.kinds.item_search import Search, SetPart, SetReports
+from pldp.estimates.kinds.item_sets import Baskets, HiddenBaskets, ItemReports, Outputs
+from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
-from pldp.estimates.results.facts import Homogeneity, Note
+from pldp.estimates.results.facts import Facts
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, make_rows, normal_reach
-from pldp.estimates.results.notes import NORMAL, assume, levels_disagree
-from pldp.estimates.results.options import Mix, Pool, Target, check_pooling
+from pldp.estimates.results.notes import sets_not_told
+from pldp.estimates.results.options import Mix, Pool, Target
 from pldp.mechanisms import CategoricalChannel, Channel, item_places
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays, label_arrays
-from pldp.records import Record
+from pldp.records import Brief, Record, describe
 from pldp.survey import Choices
-from pldp.tallies import LARGEST_SET, BitCounts, Columns, Tally
+from pldp.tallies import LARGEST_SET, BitCounts, Tally
 
-Outputs = npt.NDArray[Any]
-"""Packed rows of bits, one per report, or how often each integer came."""
-
-Baskets = Sequence[tuple[Channel, Outputs | Columns]]
-"""Groups of reports: the channel and the outputs of each, or whatever counts them (`pldp.tallies.spark`)."""
-
-_MANY: Final = 1 << 40
-"""Reports at which expected counts are whole numbers, nearly enough."""
+Control = Literal["any", "each"]
 
 HOPELESS: Final = 0.5
 """A support with a larger standard error than this says nothing."""
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HiddenBaskets(Record):
-    """Reports of sets whose levels are hidden: the channel of every level, the labels, and the outputs of each label.
-
-    Outputs are packed rows of bits, counts of integers, or whatever counts them; `names` are those of the levels.
-    """
-
-    channels: tuple[Channel, ...]
-    mix: LevelMix
-    outputs: tuple[Outputs | Columns, ...]
-    names: tuple[str, ...]
+_MANY: Final = 1 << 40
+"""Reports at which expected counts are whole numbers, nearly enough."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SetSupports(Record):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class SetSupports(Facts, Record):
     """Supports of sets of items: the share of people who have all items of a set, unbiased (it can be negative).
 
     `manipulation` are the people that one forged report can count as in the support of one item, where it does most
@@ -61,17 +47,13 @@ class SetSupports(Record):
     sets: tuple[tuple[str, ...], ...]
     support: FloatArray
     standard_error: FloatArray
-    reports: int
-    target: str
-    pool: str
-    homogeneity: Homogeneity | None
-    assumptions: tuple[str, ...]
-    notes: tuple[Note, ...]
-    manipulation: float
     rare: SmallCounts | None
 
     def __len__(self) -> int:
         return len(self.sets)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(sets={describe(self.sets)}, reports={self.reports}, method={self.method!r})"
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return a normal interval for each support, not cut at 0 and 1; a conservative one where it is `rare`."""
@@ -86,9 +68,87 @@ class SetSupports(Record):
         return make_rows(self.sets, self.support, self.standard_error, self.interval(confidence))
 
 
+@dataclass(frozen=True, repr=False)
+class Rule(Brief):
+    """People who have the antecedent have the consequent with this confidence.
+
+    Confidence is the support of both together over that of the antecedent, lift is confidence over the support of the
+    consequent; both with standard errors (delta method).
+    """
+
+    antecedent: tuple[str, ...]
+    consequent: tuple[str, ...]
+    support: float
+    confidence: float
+    confidence_error: float
+    lift: float
+    lift_error: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Itemsets(SetSupports):
+    """The sets that a search reports with at least `min_support`, and how many sets of each size it examined.
+
+    `largest` is the size of the largest sets that were looked for and that reports tell about, `promise` says which
+    error is controlled, and `every_rule` are the association rules within the sets, best first.
+    """
+
+    min_support: float
+    promise: str
+    examined: Mapping[int, int]
+    largest: int
+    every_rule: tuple[Rule, ...]
+
+    def rules(self, min_confidence: float = 0.5) -> list[Rule]:
+        """Return association rules within the reported sets whose estimated confidence is at least this, best first."""
+        if not 0 <= min_confidence <= 1:
+            raise EstimateError(f"min_confidence must be between 0 and 1, not {min_confidence}")
+        # A confidence of exactly min_confidence may lie a rounding error below it.
+        return [rule for rule in self.every_rule if rule.confidence >= min_confidence - 1e-12]
+
+
+@dataclass(frozen=True, repr=False)
+class Rates(Brief):
+    """The errors that a search may make.
+
+    `false_positive` is the probability that `any` set is reported that has less support than asked for, or the one of
+    `each` such set (`control`); `miss` that a set with enough support is given up, once for the set and once for each
+    of its subsets.
+    """
+
+    false_positive: float = 0.05
+    control: Control = "any"
+    miss: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("false_positive", "miss"):
+            if not 0 < getattr(self, name) <= 0.5:
+                raise EstimateError(f"{name} must be above 0 and at most 0.5, not {getattr(self, name)}")
+        if self.control not in ("any", "each"):
+            raise EstimateError(f"control must be any or each, not {self.control!r}")
+
+    def thresholds(self, items: int, largest: int) -> list[float]:
+        """Return how many standard errors above min_support a set of 1 … largest items must be."""
+        tests = [largest * math.comb(items, size) if self.control == "any" else 1 for size in range(1, largest + 1)]
+        return [-NormalDist().inv_cdf(self.false_positive / number) for number in tests]
+
+    def promise(self, target: str) -> str:
+        """Say what is controlled, and whether it is about the population or about the people who reported."""
+        whom = "in the population" if target == "population" else "among the people who reported"
+        less, rate = f"less support {whom} than asked for", f"{self.false_positive:g}"
+        if self.control == "any":
+            return f"the probability that any reported set has {less} is at most {rate}"
+        return f"a set with {less}, each on its own, is reported with probability at most {rate}"
+
+
+DEFAULT_RATES = Rates()
+PLAIN_RATES = Rates(0.5, "each", 0.5)
+"""Estimates are compared with min_support as if they had no error, as published systems do."""
+
+
 def baskets_of(
     tally: Tally, question: str, *, mix: Mix | None = None
-) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]] | tuple[HiddenBaskets, tuple[str, ...]]:
+) -> tuple[Baskets | HiddenBaskets, tuple[str, ...]]:
     """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
 
     Where levels are hidden, reports are grouped by the label that they show; `mix` is what is known of the mix of
@@ -110,27 +170,11 @@ def baskets_of(
     if not any(counts.reports for counts in parts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     outputs: list[Outputs] = [each.rows() if isinstance(each, BitCounts) else each.counts for each in parts]
-    labels = level_mix(tally, question, mix)
-    if labels is not None:
-        names = tuple(level.name for level in asked.levels)
-        return HiddenBaskets(asked.channels, labels, tuple(outputs), names), asked.values
-    channels: Sequence[Channel] = asked.channels
-    every = zip(channels, outputs, parts, strict=True)
+    known = mix_of(tally, question, mix)
+    if not known.visible:
+        return HiddenBaskets(asked.channels, known, tuple(outputs)), asked.values
+    every = zip(asked.channels, outputs, parts, strict=True)
     return [(channel, own) for channel, own, counts in every if counts.reports], asked.values
-
-
-def item_reports(groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemReports:
-    """Return the reports about so many items by what they show, whether levels show or are hidden."""
-    if not isinstance(groups, HiddenBaskets):
-        return ItemReports.of_groups(groups, size, pool, target)
-    check_pooling(pool, target)
-    if pool == "size":
-        raise EstimateError(
-            "pool must be precision where levels are hidden, as reports do not show them: groups of one level "
-            "cannot be weighted by their size; assumption_free of the result assumes nothing about the choice of "
-            "levels"
-        )
-    return ItemReports.of_labels(groups.channels, groups.mix, groups.outputs, groups.names, size, target)
 
 
 def supports(
@@ -141,19 +185,11 @@ def supports(
     target: Target = "population",
     pool: Pool = "precision",
 ) -> SetSupports:
-    """Return the unbiased supports of chosen sets with standard errors.
+    """Return the unbiased supports of chosen sets (names of items) with standard errors.
 
-    Parameters
-    ----------
-    groups, items
-        Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
-    sets
-        The sets, as names of items.
-    target, pool
-        See `Options`.
+    `groups` are the channel and the packed rows of each group of people, `items` the name of each bit, or both what
+    `baskets_of` returns; for `target` and `pool` see `Options`.
 
-    Examples
-    --------
     >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets, perturb_item_sets
     >>> items = ["beer", "bread", "milk"]
@@ -165,48 +201,43 @@ def supports(
     >>> [bool(a < truth < b) for a, truth, b in zip(low, (0.4, 0.0), high)]
     [True, True]
     """
-    reports = item_reports(groups, len(items), pool, target)
+    reports = ItemReports.of(groups, len(items), pool, target)
     places = item_places(items)
     wanted = [_places(one, places) for one in sets]
     if not wanted:
         raise EstimateError("nothing to count: sets must name at least one set of items")
-    return _supports(reports, items, wanted, HOPELESS)
-
-
-def item_supports(reports: SetReports, items: Sequence[str]) -> SetSupports:
-    """Return the support of every single item, however large its error."""
-    return _supports(reports, items, [[place] for place in range(len(items))])
-
-
-def _supports(
-    reports: SetReports, items: Sequence[str], wanted: Sequence[Sequence[int]], largest_error: float = math.inf
-) -> SetSupports:
-    support, error = np.empty(len(wanted)), np.empty(len(wanted))
-    rare = []
-    for size in {len(one) for one in wanted}:
-        chosen = np.flatnonzero([len(one) == size for one in wanted])
-        sets = np.array([one for one in wanted if len(one) == size], np.int64)
-        _refuse_hopeless(reports, sets, largest_error)
-        patterns = [columns.pattern_counts(sets) for columns in reports.columns]
-        found = reports.estimate(sets, patterns)
+    sizes, rare = np.array([len(one) for one in wanted]), []
+    support, error = np.empty((2, len(wanted)))
+    for size in np.unique(sizes).tolist():
+        chosen = np.flatnonzero(sizes == size)
+        own = np.array([wanted[place] for place in chosen.tolist()], np.int64)
+        _refuse_hopeless(reports, own)
+        patterns = np.array([columns.pattern_counts(own) for columns in reports.columns])
+        found = reports.estimate(own, patterns)
         support[chosen], error[chosen] = found.support, found.error
-        rare.append((chosen, reports.small_counts(sets, patterns)))
-    names = tuple(tuple(items[place] for place in one) for one in wanted)
-    return SetSupports(names, support, error, rare=SmallCounts.joined(rare), **circumstances(reports))
+        rare.append((chosen, reports.small_counts(own, patterns)))
+    return SetSupports.of(
+        reports.facts,
+        sets=tuple(tuple(items[place] for place in one) for one in wanted),
+        support=support,
+        standard_error=error,
+        rare=SmallCounts.joined(rare),
+    )
 
 
-def _refuse_hopeless(reports: SetReports, sets: IntArray, largest_error: float) -> None:
+def _refuse_hopeless(reports: ItemReports, sets: IntArray) -> None:
     """Refuse sets that reports do not tell about, or whose supports would say nothing."""
-    items, worst = sets.shape[1], float(reports.expected_error(sets).max())
+    size, worst = sets.shape[1], float(reports.expected_error(sets).max())
+    text = f"a set of {size} items is too large for these channels:"
     if math.isinf(worst):
+        most = min(form.largest for form in reports.forms)
         raise EstimateError(
-            f"a set of {items} items is too large for these channels: reports of some level tell about at most "
-            f"{reports.told_by_all} items together; ask for smaller sets"
+            f"{text} reports of some level tell about at most {most} items together; ask for smaller sets"
         )
-    if worst > largest_error:
+    if worst > HOPELESS:
         raise EstimateError(
-            f"a set of {items} items is too large for these channels: with {reports.reports:,} reports its "
-            f"support has a standard error of {worst:.2g}; ask for smaller sets, more people or a larger epsilon"
+            f"{text} with {reports.mix.reports:,} reports its support has a standard error of {worst:.2g}; ask for "
+            "smaller sets, more people or a larger epsilon"
         )
 
 
@@ -223,18 +254,105 @@ def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
     return sorted(places[name] for name in names)
 
 
-def circumstances(reports: SetReports) -> dict[str, Any]:
-    """Return what supports of these reports rest on, as fields of `SetSupports`."""
-    test = reports.homogeneity
-    return {
-        "reports": reports.reports,
-        "target": reports.target,
-        "pool": reports.pool,
-        "homogeneity": test,
-        "assumptions": assume(reports.target, *reports.about_levels, NORMAL),
-        "notes": levels_disagree(test, reports.pool),
-        "manipulation": reports.manipulation,
-    }
+def itemsets(
+    groups: Baskets | HiddenBaskets,
+    items: Sequence[str],
+    min_support: float,
+    *,
+    largest: int = 3,
+    rates: Rates = DEFAULT_RATES,
+    target: Target = "population",
+    pool: Pool = "precision",
+) -> Itemsets:
+    """Find the sets of items that at least a share `min_support` of the people have, and the rules within them.
+
+    A set is reported when support − z·se ≥ min_support, and followed further unless support + z'·se < min_support; z
+    and z' are those of `rates`, z divided by `largest` and by the number of all sets of the size (Bonferroni) where
+    *any* false set counts. Both rest on the normal approximation, and both are about the `target`. A set with enough
+    support loses each of its subsets, and itself, with at most the probability `miss`; sets that would be reported with
+    at most that probability, were they as frequent as their rarest subset can be, are not counted. For the respondents
+    themselves, reports that were not perturbed are mined exactly.
+
+    `groups` and `items` are those of `supports`, `min_support` is above 0 and at most 1, and `largest` the number of
+    items of the largest sets; for `target` and `pool` see `Options`. That groups have the same supports is tested per
+    item.
+
+    >>> from pldp.mechanisms import ItemSet
+    >>> from pldp.simulate import pack_baskets
+    >>> items = ["beer", "bread", "milk"]
+    >>> rows = pack_baskets([["beer", "bread"], ["beer", "bread", "milk"], ["milk"]], items)
+    >>> found = itemsets([(ItemSet.of([math.inf] * 3), rows)], items, 0.6, target="respondents")
+    >>> found.sets
+    (('beer',), ('bread',), ('milk',), ('beer', 'bread'))
+    >>> [(rule.antecedent, rule.consequent, rule.confidence, rule.lift) for rule in found.rules()]
+    [(('beer',), ('bread',), 1.0, 1.5), (('bread',), ('beer',), 1.0, 1.5)]
+    """
+    item_places(items)
+    return search_sets(ItemReports.of(groups, len(items), pool, target), items, min_support, largest, rates)
+
+
+def search_sets(
+    reports: SetReports, items: Sequence[str], min_support: float, largest: int, rates: Rates = DEFAULT_RATES
+) -> Itemsets:
+    """Find the frequent sets of reports, by whichever level or label they show."""
+    if not 0 < min_support <= 1:
+        raise EstimateError(f"min_support must be above 0 and at most 1, not {min_support}")
+    if not 1 <= largest <= LARGEST_SET:
+        raise EstimateError(f"largest must be from 1 to {LARGEST_SET} items, not {largest}")
+    asked = min(largest, len(items))
+    largest = min(asked, reports.largest)
+    thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
+    parts, examined, notes = Search(reports, min_support, thresholds, follow).run()
+    facts = reports.facts
+    told = (*facts.notes, *notes, *((sets_not_told(largest),) if largest < asked else ()))
+    starts = np.cumsum([0, *(len(part.sets) for part in parts)])
+    rare = [
+        (start + np.arange(len(part.sets)), reports.small_counts(part.sets, part.patterns))
+        for start, part in zip(starts, parts, strict=False)
+    ]
+    rules = (rule for part in parts for rule in _rules_within(reports, part, items))
+    return Itemsets.of(
+        replace(facts, notes=told),
+        sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
+        support=np.concatenate([part.support for part in parts]),
+        standard_error=np.concatenate([part.error for part in parts]),
+        rare=SmallCounts.joined(rare),
+        min_support=min_support,
+        promise=rates.promise(facts.target),
+        examined=examined,
+        largest=largest,
+        every_rule=tuple(sorted(rules, key=lambda rule: -rule.confidence)),
+    )
+
+
+def _rules_within(reports: SetReports, part: SetPart, items: Sequence[str]) -> Iterator[Rule]:
+    """Yield all rules within reported sets of one size; supports of their parts come from the same reports."""
+    sets, size = part.sets, part.sets.shape[1]
+    if size < 2 or not len(sets):
+        return
+    whole = tuple(range(size))
+    for length in range(1, size):
+        for given in combinations(whole, length):
+            rest = tuple(place for place in whole if place not in given)
+            supports, covariance = reports.covariances(sets, part.patterns, (whole, given, rest))
+            numbers = _rule_numbers(supports, covariance)
+            for number in np.flatnonzero((supports[1] > 0) & (supports[2] > 0)):
+                antecedent, consequent = (tuple(items[sets[number, place]] for place in own) for own in (given, rest))
+                yield Rule(antecedent, consequent, *numbers[number])
+
+
+def _rule_numbers(supports: FloatArray, covariance: FloatArray) -> Any:
+    """Return support, confidence and lift with their errors (delta method), from those of both, one and the other."""
+    both, one, two = supports
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = covariance / (supports[:, None] * supports)
+        errors = [
+            np.sqrt(np.maximum(np.einsum("a,abi,b->i", signs, relative, signs), 0))
+            for signs in (np.array([1, -1, 0]), np.array([1, -1, -1]))
+        ]
+        confidence, lift = both / one, both / one / two
+        columns = [both, confidence, np.abs(confidence) * errors[0], lift, np.abs(lift) * errors[1]]
+    return np.stack(columns, axis=1).tolist()
 
 
 def hidden_item_variance(
@@ -252,8 +370,6 @@ def hidden_item_variance(
     """
     labels = label_arrays(label_channel).matrix() @ shares
     mix = LevelMix.of(label_channel, np.rint(labels * _MANY).astype(int).tolist())
-    reports = ItemReports(tuple(map(arrays, channels)), (), mix.counts, "precision", "population", mix)
-    sets = np.arange(len(supports))[:, None]
-    return np.asarray(
-        decode(reports.expected(sets, np.stack([1 - supports, supports], axis=1)), alike=False).variance() * mix.reports
-    )
+    reports = ItemReports(tuple(map(arrays, channels)), (), mix, "precision", "population")
+    expected = reports.expected(np.arange(len(supports))[:, None], np.stack([1 - supports, supports], axis=1))
+    return np.asarray(decode(expected, alike=False).variance() * mix.reports)

@@ -1,226 +1,363 @@
-"""A number: its mean, quantiles and density, or its mean alone."""
+"""A number: its mean, quantiles and density, or its mean alone, one way whether levels show or are hidden.
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+What reports show beside an output differs, and with it what a curve is fitted to. Where it is a label, let π(τ, x) be
+the share of people who chose level τ and have a number in bucket x: label s comes with output y with the probability
+
+    P(s, y) = Σ_τ Σ_x π(τ, x) G(s|τ) Q_τ(y|x).
+
+Either the choice of a level does not depend on the number, π(τ, x) = ρ_τ f_x, with one histogram f and the mix ρ that
+fits it best; or π is any histogram over the buckets of all levels, end to end.
+
+**Without smoothness** (`Profile`). X² is that of all cells (s, y). For one f and any mix it is made linear around the
+fit, P = Σ_τ (ρ̂_τ + δ_τ) G(s|τ) Q_τ f ≈ P(ρ̂, f) + Σ_τ δ_τ G(s|τ) Q_τ f̂, and δ is free: X² is the least of all δ (see
+`misfit`). What is left out, δ·(f − f̂), is small of second order, as all f that fit have about the same Q_τ f. For any π
+it is linear as it stands.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.sides import RangeSide, Side
-from pldp.estimates.likelihood.density import NO_DENSITY, Density
-from pldp.estimates.likelihood.misfit import Reported
-from pldp.estimates.likelihood.profile import Profile, QuantileProfile
-from pldp.estimates.numbers.means import Mean
-from pldp.estimates.numbers.reports import METHODS as WORDS
-from pldp.estimates.numbers.reports import NumberReports, reports_of
-from pldp.estimates.results.facts import PersonWeights
-from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, check_confidence, fit_confidence, normal_reach
-from pldp.estimates.results.notes import (
-    CONSERVATIVE,
-    CURVE_ASSUMES,
-    CURVE_POOLS,
-    CURVE_UNFINISHED,
-    HEAPED,
-    MEAN_ONLY,
-    QUANTILES_OF_POPULATION,
-    of_one_survey,
+from pldp.estimates.kinds.number_result import (
+    WORDS,
+    Mean,
+    MeanResult,
+    assumed_of_mean,
+    check_mean,
+    fitted_mean,
+    range_row,
+    require_range,
 )
-from pldp.estimates.results.options import Mix, Options, Pool
+from pldp.estimates.kinds.sides import RangeSide, Side
+from pldp.estimates.likelihood.density import FEWEST, NO_DENSITY, Density, fit_density, pool_densities, sum_densities
+from pldp.estimates.likelihood.log_density import DensityProgress
+from pldp.estimates.likelihood.misfit import Counted, Misfit, Part, Reported
+from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood
+from pldp.estimates.likelihood.profile import Profile
+from pldp.estimates.likelihood.rows import FreeRows, PieceRows
+from pldp.estimates.likelihood.solver import interior
+from pldp.estimates.likelihood.tuples import FusedLikelihood
+from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.mix import mix_of
+from pldp.estimates.linear.numbers import ENOUGH, NumberCounts, compare_levels, spread, two_moments
+from pldp.estimates.linear.pooling import Linear, decode
+from pldp.estimates.results import notes
+from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
+from pldp.estimates.results.intervals import CONFIDENCE, Row
+from pldp.estimates.results.options import Mix, Options, Pool, check_pooling
 from pldp.estimates.results.result import Result
-from pldp.mechanisms.arrays import FloatArray, arrays
+from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
-from pldp.tallies import Fused, Tally
+from pldp.tallies import Fused, OutputCounts, Tally, fused_of
+
+UNSURE: Final = 0.25
+"""Relative error of how much reports say on average from which on errors are rough."""
+
+SPLINES: Final = 24
+"""Detail of curves of which only a sum or a mean is wanted: these do not depend on finer detail."""
 
 METHODS: Final = tuple(WORDS)
 
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Shares of people below the quantiles that a result lists."""
+_HIDDEN_WORDS: Final = {
+    "weights": "unbiased given the mix of hidden levels, labels pooled by precision",
+    "fitted": "mean of the joint fit of a density and the mix of hidden levels",
+}
 
-ONE_ERROR: Final = 0.6826894921370859
-"""Confidence of an interval that reaches one standard error to both sides."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class _OfNumber(Result):
-    """What every result of a number has: the mean, in these bounds.
-
-    `moves` is how far one forged report moves the mean at most.
-    """
-
-    kind: ClassVar[str] = "number"
-
-    mean: Mean
-    bounds: tuple[float, float]
-    moves: float
-
-    @property
-    def scale(self) -> tuple[Any, ...]:
-        """Bounds and unit of the number, and what is known of it."""
-        return (*self.bounds, self.unit, *(("mean only",) if len(self.labels) == 1 else ()))
-
-    def person_weights(self) -> PersonWeights | None:
-        """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
-        return None if self.mean.method == "fitted" else super().person_weights()
-
-    @property
-    def possible(self) -> tuple[float, float]:
-        """The bounds."""
-        return self.bounds
-
-    @property
-    def fitted(self) -> bool:
-        """Whether the mean is that of a fitted density, or rests on a fitted mix of hidden levels."""
-        return self.mean.method == "fitted" or bool(self.levels)
-
-    def lead(self, confidence: float | None = None) -> None:
-        """Mean and quantiles are not compared."""
-        del confidence
-
-    def covariance_of_values(self, other: Result) -> Interval:
-        """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
-        low, high = self.bounds
-        one, two = (np.clip(each.estimates, low, high) for each in (self, other))
-        most = np.sqrt((one - low) * (high - one) * (two - low) * (high - two))
-        return Interval(-most, most)
-
-    def _extras(self, confidence: float) -> dict[str, Any]:
-        del confidence
-        return {"moves": self.moves, "bounds": list(self.bounds)}
+_FREE: Final = "unbiased, hidden levels and numbers free to depend on each other"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class MeanResult(_OfNumber):
-    """The mean of a number that was asked for its mean only: there are neither quantiles nor a density."""
+class NumberReports:
+    """The reports of a question that show their levels: mean, curve, and the test whether levels matter."""
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The mean alone."""
-        return ("mean",)
-
-    @property
-    def estimates(self) -> FloatArray:
-        """The mean."""
-        return np.array([self.mean.value])
-
-    @property
-    def density(self) -> Density:
-        """Refused: such reports show no distribution."""
-        raise EstimateError(NO_DENSITY)
-
-    def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:  # noqa: ARG002
-        """Refused: such reports show no distribution."""
-        raise EstimateError(NO_DENSITY)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class NumberResult(_OfNumber):
-    """Mean and quantiles of a number, with the density that the quantiles come from.
-
-    Intervals of quantiles and shares assume nothing about the distribution and are conservative. They are looked up in
-    `profile`, which is exact for the listed quantiles at the confidence that was asked for; others are somewhat wider
-    than needed (`share_between` has those of shares from the reports). Those of the smooth curve are narrower, and
-    right if the distribution is one (`smooth=True`). Standard errors are those of the smooth curve, too: of a quantile,
-    half the width of its 68 % interval.
-    """
-
-    density: Density
-    profile: QuantileProfile
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Mean and quantiles."""
-        return ("mean", *(f"{share * 100:g} %" for share in QUANTILES))
-
-    @property
-    def estimates(self) -> FloatArray:
-        """Mean and quantiles."""
-        return np.array([self.mean.value, *(self.density.quantile(share)[0] for share in QUANTILES)])
-
-    @property
-    def has_normal_error(self) -> npt.NDArray[np.bool_]:
-        """Whether a number is the mean: ends of quantiles are where hypotheses are rejected."""
-        return np.array([True] + [False] * len(QUANTILES))
-
-    @property
-    def conservative(self) -> npt.NDArray[np.bool_]:
-        """Whether a number is a quantile."""
-        return ~self.has_normal_error
-
-    def quantile(
-        self, share: float, confidence: float | None = None, *, smooth: bool = False
-    ) -> tuple[float, float, float]:
-        """Return the number below which this share of people lies, and the ends of its interval.
-
-        The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve.
-        """
-        wanted = self.fit_confidence(self._confidence(confidence))
-        found, *ends = self.density.quantile(share, wanted)
-        low, high = ends if smooth else self.profile.quantile(share, wanted)
-        return found, min(low, found), max(high, found)
-
-    def cumulative(self, number: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
-        """Return the share of people with at most this number; see `range`."""
-        return self.range(self.bounds[0], number, confidence, smooth=smooth)._replace(label=f"≤ {number:g}")
-
-    def range(self, low: float, high: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
-        """Return the share of people between two numbers, with its error and interval.
-
-        The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve. It follows from
-        the intervals of the listed quantiles, and is far wider than that of `share_between`.
-        """
-        first, last = self.bounds
-        if not first <= low < high <= last:
-            raise EstimateError(f"low and high must be between {first:g} and {last:g}, low below high")
-        wanted = self.fit_confidence(self._confidence(confidence))
-        share, error = self.density.share(low, high)
-        if smooth:
-            curve = (self.density.smooth or self.density).share(low, high)[0]
-            reach = normal_reach(wanted) * error
-            least, most = max(0.0, curve - reach), min(1.0, curve + reach)
-        else:
-            least, most = self.profile.range(low, high, wanted)
-        return Row(f"{low:g} to {high:g}", share, error, min(least, share), max(most, share))
-
-    def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
-        """Return an interval for the mean (normal) and for each quantile (conservative)."""
-        wanted = self._confidence(confidence)
-        check_confidence(wanted)
-        if simultaneous:
-            wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
-        reach = self.reach(wanted) * self.mean.standard_error
-        around = (self.mean.value - reach, self.mean.value + reach)
-        quantiles = (self.quantile(share, wanted)[1:] for share in QUANTILES)
-        return Interval(*np.array([around, *quantiles]).T)
-
-    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows; those of quantiles are conservative, and their intervals if smooth stand beside."""
-        smooth = [(None, None), *(self.quantile(share, confidence, smooth=True)[1:] for share in QUANTILES)]
-        return [
-            {**row, "conservative": wide, "smooth_low": low, "smooth_high": high}
-            for row, wide, (low, high) in zip(
-                super().records(confidence), self.conservative.tolist(), smooth, strict=True
-            )
+    def __init__(self, tally: Tally, question: Number, options: Options) -> None:
+        self.tally, self.question, self.options, self.channels = tally, question, options, question.channels
+        self.mix = mix_of(tally, question.name, options.mix)
+        parts = [tally.counts[question.name, level.name] for level in question.levels]
+        counts = [
+            part.counts.astype(np.float64) if isinstance(part, OutputCounts) else np.zeros(channel.form.count)
+            for part, channel in zip(parts, self.channels, strict=True)
         ]
+        self.counts = NumberCounts(self.channels, self.mix.matrix, counts, self.mix.visible)
+        self.scale = (question.grid.high - question.grid.low) / 2  # numbers are counted on [−1, 1]
 
-    def _extras(self, confidence: float) -> dict[str, Any]:
-        fitted, (low, high) = self.density, self.density.band(self.fit_confidence(confidence))
-        curve = {
-            "edges": fitted.edges,
-            "shares": fitted.shares,
-            "low": low * fitted.width,
-            "high": high * fitted.width,
-            "roughness": fitted.roughness,
-            "converged": fitted.converged,
-        }
-        return {**super()._extras(confidence), "density": curve}
+    @cached_property
+    def fused(self) -> Fused:
+        """The reports with a source for every level."""
+        return fused_of(self.tally, self.question.name)
 
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
-        axes = self.density.plot(self._confidence(confidence), truth=truth, axes=axes)
-        axes.set_title(f"{self.question}: {axes.get_title(loc='left')}", loc="left", fontsize=11)
-        axes.set_xlabel(self.unit)
-        return axes
+    def check(self, method: str) -> None:
+        """Refuse what does not apply."""
+        check_mean(method, self.options.pool, self.options.target, mean_only=self.fused.mean_only)
+
+    @cached_property
+    def population(self) -> FloatArray:
+        """Likely shares of the buckets."""
+        return two_moments([self.counts]) if self.question.for_mean else self.fitted.shares
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the reports say of the mean."""
+        return self.counts.numbers(self.population)
+
+    @property
+    def _tested(self) -> Evidence:
+        return self.evidence if self.question.for_mean else self.counts.moments(self.population)
+
+    @cached_property
+    def test(self) -> Homogeneity | None:
+        """The test whether people of different levels are alike, as far as mean or curve assume it."""
+        return compare_levels(self._tested, self.channels, self.scale)
+
+    @cached_property
+    def likelihood(self) -> ShareLikelihood:
+        """The likelihood of the shares of the buckets, if levels do not depend on the number."""
+        return FusedLikelihood(self.fused)
+
+    @cached_property
+    def fitted(self) -> Density:
+        """The curve of all people, if levels do not depend on the number."""
+        if self.question.for_mean:
+            raise EstimateError(NO_DENSITY)
+        if self.mix.reports < FEWEST:
+            raise EstimateError(f"a density needs at least {FEWEST} people, not {self.mix.reports}")
+        return fit_density(self.likelihood, progress=fit_progress(self.options))
+
+    def fit_apart(self) -> Density:
+        """Return the curves of all levels, added up."""
+        return pool_by_size(self.fused, lambda: self.fitted)
+
+    @property
+    def curve(self) -> Density:
+        """The curve alone, pooled as asked."""
+        several = len(self.fused.sources) > 1
+        return self.fit_apart() if self.options.pool == "size" and several else self.fitted
+
+    @property
+    def reported(self) -> Fused | Reported:
+        """The reports by which any histogram can be judged."""
+        return self.fused
+
+    def _decoded(self, method: str, pool: Pool) -> Linear:
+        return decode(self.evidence, "size" if method in {"average", "posterior"} else pool)
+
+    def result(self, method: str, pool: Pool) -> MeanResult:
+        """Return the mean by this method, and what is to be said of it."""
+        linear = self._decoded(method, pool)
+        value, variance = float(linear.estimates[0]), float(linear.variance()[0])
+        if method == "fitted":
+            value, variance = fitted_mean(self.fitted)
+        options, question, people = self.options, self.question, self.mix.reports
+        drawn = 0.0 if options.target == "population" else spread(self.population) / people
+        mean = Mean(
+            value=question.grid.low + (value + 1) * self.scale,
+            standard_error=self.scale * float(np.sqrt(max(variance - drawn, 0.0))),
+            people=people,
+            method=method,
+            target=options.target,
+            homogeneity=self.test,
+            assumptions=notes.of_one_survey(assumed_of_mean(method, pool, options.target)),
+        )
+        used = zip(self.evidence.levels, linear.level_weights.tolist(), strict=True)
+        return MeanResult(
+            question=question.name,
+            text=question.text,
+            unit=question.unit,
+            reports=people,
+            method=WORDS[method].format(pool=pool),
+            target=options.target,
+            groups=tuple(GroupReports(*self._levels[at], int(self.mix.counts[at]), own) for at, own in used),
+            homogeneity=self.test,
+            assumptions=mean.assumptions,
+            notes=notes.levels_disagree(self.test, pool),
+            standard_error=np.array([mean.standard_error]),
+            mean=mean,
+            bounds=question.limits,
+            moves=_reach(linear) * self.scale,
+        )
+
+    @property
+    def _levels(self) -> list[tuple[str, str, float]]:
+        """Name, mechanism and ε of the levels."""
+        question = self.question
+        pairs = zip(question.levels, self.channels, strict=True)
+        return [(level.name, channel.mechanism, question.answer_epsilon(level.name)) for level, channel in pairs]
+
+    @property
+    def untested(self) -> tuple[Note, ...]:
+        """The levels that have too few people to be tested."""
+        levels, people = self.evidence.levels, self.evidence.possible_mix * self.mix.reports
+        few = [self._levels[level][0] for level, number in zip(levels, people, strict=True) if number < ENOUGH]
+        return notes.levels_untested(few if len(levels) > 1 else [])
+
+
+class HiddenNumberReports(NumberReports):
+    """The same of reports that show a label instead of the level, and how badly histograms fit these (`Reported`)."""
+
+    def __init__(self, tally: Tally, question: Number, options: Options) -> None:
+        super().__init__(tally, question, options)
+        if not self.mix.reports:
+            raise EstimateError(f"question {question.name!r} has no reports, so there is nothing to estimate")
+        self.cells = np.array(self.counts.counts)  # labels × outputs
+        self.pieces = tuple(piecewise_arrays(channel).pieces() for channel in self.channels)
+        self.size, self.bounds = question.grid.size, (question.grid.low, question.grid.high)
+
+    def check(self, method: str) -> None:
+        """Refuse what does not apply."""
+        check_pooling(self.options.pool, self.options.target)
+        if self.options.pool == "size":
+            raise EstimateError(
+                "pool must be precision where levels are hidden, as reports do not show them: groups of one level "
+                "cannot be weighted by their size; assumption_free of the result assumes nothing about the choice of "
+                "levels"
+            )
+        if method not in _HIDDEN_WORDS:
+            known = " or ".join(_HIDDEN_WORDS)
+            raise EstimateError(f"method must be {known} where levels are hidden: others weigh reports by their level")
+        if self.question.for_mean and method == "fitted":
+            raise EstimateError(f"method must be weights: {NO_DENSITY}")
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What the reports say of the mean."""
+        return self.counts.hidden_mean(self.population, self.mix.bounds)
+
+    @property
+    def _tested(self) -> Evidence:
+        return self.counts.moments(self.population)
+
+    @property
+    def label_mix(self) -> FloatArray:
+        """The mix of levels that labels show, whatever else is known of it."""
+        return norm_sub(self.mix.unbiased)
+
+    def _start(self, shares: FloatArray) -> FloatArray:
+        """Return shares of all levels and buckets from which free ones are fitted, end to end."""
+        return np.asarray(np.outer(interior(self.label_mix), shares).ravel())
+
+    @property
+    def possible_mixes(self) -> PossibleMixes:
+        """The mixes of levels that are possible."""
+        return PossibleMixes(self.mix.bounds, self.mix.reports, self.mix.shares)
+
+    @cached_property
+    def likelihood(self) -> ShareLikelihood:
+        """The same, at the mix of levels that fits best."""
+        rows = PieceRows(self.pieces, self.mix.matrix)
+        return ShareLikelihood(rows, self.cells.ravel(), self.bounds, mixes=self.possible_mixes)
+
+    @property
+    def free_likelihood(self) -> ShareLikelihood:
+        """The likelihood of any shares π of levels and buckets, levels end to end."""
+        rows = FreeRows(self.pieces, self.mix.matrix)
+        return ShareLikelihood(rows, self.cells.ravel(), self.bounds, copies=len(self.channels))
+
+    def fit_apart(self) -> Density:
+        """Return the curves of all levels, added up."""
+        return sum_densities(self.free_likelihood, self._start(self.fitted.shares), SPLINES)
+
+    @property
+    def curve(self) -> Density:
+        """The curve alone."""
+        return self.fitted
+
+    @property
+    def reported(self) -> Reported:
+        """These reports, around the curve."""
+        return self
+
+    def misfit(self, *, apart: bool) -> Misfit:
+        """Return X² of one histogram and any mix, or with `apart` of any histogram over levels and buckets."""
+        shares, cells, chances = self.fitted.shares, self.cells.ravel(), self.mix.matrix
+        if apart:
+            free = Counted(FreeRows(self.pieces, chances), cells, np.ones(1))
+            return Misfit(self.size, [Part(1.0, [free], self._start(shares))])
+        mixes, levels = self.possible_mixes, self.likelihood.levels(shares)
+        known = mixes.known, mixes.known @ (mixes.directions.T @ (self.mix.bounds.middle - levels))
+        counted = Counted(PieceRows(self.pieces, chances), cells, levels, mixes.directions)
+        return Misfit(self.size, [Part(1.0, [counted], shares, known)])
+
+    def result(self, method: str, pool: Pool) -> MeanResult:
+        """Return the mean by this method, and what is to be said of it, with the estimated shares of the levels."""
+        found, precise, question = super().result(method, pool), pool == "precision", self.question
+        assumed = self.mix.assumed("mean", together=precise, tested=self.test is not None)
+        assumptions = notes.assume(self.options.target, *assumed)
+        shares = self.mix.shares if question.for_mean else self.likelihood.levels(self.fitted.shares)
+        shares = shares if precise else self.label_mix
+        levels = tuple(LevelShare(*level, share) for level, share in zip(self._levels, shares.tolist(), strict=True))
+        about = list(found.notes)
+        if precise:
+            about += self.mix.contradicted
+            weights, some = self._decoded(method, pool).weights[0, :, -1], self.evidence.levels
+            scale = weights @ self.mix.covariance[np.ix_(some, some)] @ weights
+            if scale > (UNSURE * (weights @ self.mix.shares[some])) ** 2:
+                about.append(notes.LABELS_SAY_LITTLE)
+            about += notes.weak_test(self.test, question.limits[1] - question.limits[0], question.unit)
+        return replace(
+            found,
+            method=_HIDDEN_WORDS[method] if precise else _FREE,
+            groups=(),
+            levels=levels,
+            assumptions=assumptions,
+            notes=tuple(about),
+            mean=replace(found.mean, assumptions=assumptions),
+        )
+
+
+def reports_of(tally: Tally, question: Number, options: Options) -> NumberReports:
+    """Return the reports of a question by what they show beside an output."""
+    kind = NumberReports if tally.survey.level_channel is None else HiddenNumberReports
+    return kind(tally, question, options)
+
+
+def fit_progress(options: Options) -> DensityProgress | None:
+    """Return what is called with the number of splines and of steps, of which users are told the steps."""
+    progress = options.progress
+    return None if progress is None else lambda _, steps: progress(steps)
+
+
+def pool_by_size(fused: Fused, fitted: Callable[[], Density]) -> Density:
+    """Return the curves of the levels, added up; the `fitted` one of all people stands in for a level of too few."""
+    parts = [fused.only(source.name) for source in fused.sources]
+    curves = [fitted() if part.people < FEWEST else fit_density(part, splines=SPLINES) for part in parts]
+    return pool_densities(curves, np.array([part.people for part in parts]) / fused.people)
+
+
+def _reach(linear: Linear) -> float:
+    """Return how far one forged report moves the mean on [−1, 1]: from the least to the most that a report adds."""
+    added = linear.psi[:, 0]
+    for known, gain, _ in linear.gains:
+        added = added - np.einsum("l,lsc->sc", gain[0], known.ends(linear.evidence)[0])
+    return float(np.ptp(added)) / linear.reports
+
+
+def estimate(tally: Tally, question: Number, options: Options) -> Result:
+    """Return the mean, and quantiles and density unless only the mean was asked for."""
+    reports = reports_of(tally, question, options)
+    method = options.method or "weights"
+    reports.check(method)
+    found, beside = reports.result(method, options.pool), None
+    several = len(reports.evidence.levels) > 1
+    if several and options.pool == "precision":
+        beside = reports.result("weights", "size")
+        found = replace(found, mean=replace(found.mean, by_size=beside.mean), assumption_free=beside)
+    if question.for_mean:
+        return replace(found, notes=(*found.notes, notes.MEAN_ONLY))
+    found = replace(found, notes=(*found.notes, *reports.untested))
+    fitted = replace(reports.fitted, homogeneity=reports.test)
+    if several:
+        apart = reports.fit_apart(), Profile(reports.reported, apart=True)
+        free = (beside or found).with_curve(*apart, options)
+        if beside is None:
+            return free
+        pools = (notes.CURVE_POOLS,) if reports.test is not None and reports.test.rejected else ()
+        assumptions = (*found.assumptions, *notes.of_one_survey([notes.CURVE_ASSUMES]))
+        found = replace(found, notes=(*found.notes, *pools), assumptions=assumptions, assumption_free=free)
+    return found.with_curve(fitted, Profile(reports.reported), options)
 
 
 def share_between(
@@ -255,77 +392,16 @@ def share_between(
         raise EstimateError(
             f"shares between two numbers are those of numbers; question {question!r} is of kind {asked.kind}"
         )
-    first, last = asked.limits
-    if not first <= low < high <= last:
-        raise EstimateError(f"low and high must be between {first:g} and {last:g}, low below high")
-    curve, reports = _curve(tally, asked, Options(pool=pool, mix=mix))
-    share, error = curve.share(low, high)
-    least, most = Profile(reports, apart=pool == "size").range(low, high, confidence)
-    return Row(f"{low:g} to {high:g}", share, error, min(least, share), max(most, share))
-
-
-def estimate(tally: Tally, question: Number, options: Options) -> Result:
-    """Return the mean, and quantiles and density unless only the mean was asked for."""
-    reports = NumberReports.of(tally, question, options)
-    shared, beside = reports.describe(options.method or "weights", options.pool), None
-    if options.pool == "precision" and len(reports.evidence.levels) > 1:
-        beside = reports.describe("weights", "size")
-        shared["mean"] = replace(shared["mean"], by_size=beside["mean"])
-    if reports.fitted is None:
-        found = None if beside is None else MeanResult(**beside)
-        return MeanResult(**shared | {"assumption_free": found, "notes": (*shared["notes"], MEAN_ONLY)})
-    shared["notes"] += reports.untested
-    fitted, model = replace(reports.fitted, homogeneity=reports.test), reports.shown
-    reported = model.reported(fitted)
-    if len(reports.evidence.levels) == 1:
-        return with_curve(shared, fitted, Profile(reported), options)
-    apart = model.fit_apart(fitted), Profile(reported, apart=True)
-    if beside is None:
-        return with_curve(shared, *apart, options)
-    if reports.test is not None and reports.test.rejected:
-        shared["notes"] += (CURVE_POOLS,)
-    shared["assumptions"] += of_one_survey([CURVE_ASSUMES])
-    return with_curve(
-        shared | {"assumption_free": with_curve(beside, *apart, options)}, fitted, Profile(reported), options
-    )
-
-
-def with_curve(
-    shared: dict[str, Any],
-    fitted: Density,
-    profile: Profile,
-    options: Options,
-    made: type[NumberResult] = NumberResult,
-) -> NumberResult:
-    """Return the result with quantiles from this curve, and what their intervals are looked up in."""
-    wanted = options.confidence
-    if options.live is not None:
-        wanted = fit_confidence(wanted, shared["reports"] / options.live)
-    notes = {
-        CONSERVATIVE: True,
-        QUANTILES_OF_POPULATION: shared["target"] == "respondents",
-        HEAPED: fitted.roughness,
-        CURVE_UNFINISHED: not fitted.converged,
-    }
-    quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
-    errors = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
-    noted = shared["notes"] + tuple(note for note, holds in notes.items() if holds)
-    return made(
-        **shared | {"notes": noted, "standard_error": errors},
-        density=fitted,
-        profile=profile.quantiles(QUANTILES, wanted),
-    )
+    require_range(low, high, asked.limits)
+    reports = reports_of(tally, asked, Options(pool=pool, mix=mix))
+    share, error = reports.curve.share(low, high)
+    ends = Profile(reports.reported, apart=pool == "size").range(low, high, confidence)
+    return range_row(low, high, share, error, ends)
 
 
 def side(tally: Tally, question: Number, options: Options) -> Side:
     """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
-    fitted, reports = _curve(tally, question, options)
-    forms = [arrays(channel) for channel in question.channels]
-    return RangeSide.of(question.name, forms, fitted, reports, (options.ranges or {}).get(question.name))
-
-
-def _curve(tally: Tally, question: Number, options: Options) -> tuple[Density, Fused | Reported]:
-    """Return the density of the number alone, and the reports by which any histogram can be judged."""
     reports = reports_of(tally, question, options)
-    fitted = reports.curve()
-    return fitted, reports.reported(fitted)
+    forms = [arrays(channel) for channel in question.channels]
+    edges = (options.ranges or {}).get(question.name)
+    return RangeSide.of(question.name, forms, reports.curve, reports.reported, edges)

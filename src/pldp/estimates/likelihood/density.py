@@ -27,7 +27,6 @@ from pldp.errors import EstimateError
 from pldp.estimates.likelihood.log_density import DensityProgress, LogDensity, spline_basis
 from pldp.estimates.likelihood.mixture import ShareLikelihood
 from pldp.estimates.likelihood.tuples import FusedLikelihood, em
-from pldp.estimates.numbers.evidence import distribution_test
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, normal_reach
 from pldp.estimates.results.notes import services_disagree
@@ -264,41 +263,10 @@ class Density(Record):
         return plot_density(plain(content), truth=truth, axes=axes)
 
 
-def density(
-    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
-) -> Density:
-    """Fit a distribution to a fused tally: smooth, and rough only where the reports leave no other way.
-
-    Parameters
-    ----------
-    splines
-        The number of splines of a smooth density; this and roughness are chosen from the data if it is not given.
-    progress
-        Called with the number of splines and of steps.
-
-    Examples
-    --------
-    >>> from pldp.mechanisms import Grid, build
-    >>> from pldp.simulate import perturb_numbers, to_buckets
-    >>> from pldp.tallies import Service, fuse
-    >>> generator = np.random.default_rng(1)
-    >>> values = to_buckets(Grid(0, 1, 64), generator.beta(2, 5, 20_000))
-    >>> channels = [build(name, 64, 1_000_000) for name in ("pm", "sw")]
-    >>> keys = np.arange(20_000)
-    >>> services = [Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 1)) for c in channels]
-    >>> fitted = density(fuse(services))
-    >>> fitted.splines, round(fitted.mean, 2), round(fitted.quantile(0.5)[0], 2)
-    (24, 0.28, 0.27)
-    """
-    fitted = fit_density(fused, splines=splines, progress=progress)
-    tally = fused.fused if isinstance(fused, FusedLikelihood) else fused
-    return replace(fitted, homogeneity=distribution_test(tally, fitted.shares))
-
-
 def fit_density(
     fused: Fused | ShareLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
 ) -> Density:
-    """Return the density without testing whether everybody has the same."""
+    """Fit a distribution, with so many splines if they are given, without testing whether everybody has the same."""
     if isinstance(fused, Fused) and fused.mean_only:
         raise EstimateError(NO_DENSITY)
     if isinstance(fused, Fused) and fused.people < FEWEST:

@@ -14,7 +14,7 @@ some histogram that fits has so many people below it; these hypotheses are neste
 ends.
 
 The same with one histogram per level, and Σ_levels n_level/n · f_level(S) = c, assumes nothing about who chose which
-level (`apart`). Where levels are hidden, X² and both sorts of histograms come from `numbers.hidden`.
+level (`apart`). Where levels are hidden, X² and both sorts of histograms come from `kinds.number`.
 
 **The limit.** Without f ≥ 0, T would be χ² with one degree of freedom. Beside a spike it is larger: the histogram that
 fits best follows the noise to one side of the spike only, and no simple law is known (the "Burrus conjecture", that

@@ -14,13 +14,25 @@ reports of several services stand in `pldp.estimates.likelihood.tuples`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import Final, Protocol
 
 import numpy as np
 
-from pldp.mechanisms.arrays import Cells, FloatArray, LabelArrays, Pieces, require_dense
+from pldp.errors import EstimateError
+from pldp.estimates.linear.numbers import source_mix
+from pldp.mechanisms.arrays import (
+    LARGEST_ENVELOPES,
+    Cells,
+    FloatArray,
+    LabelArrays,
+    Pieces,
+    piecewise_arrays,
+    require_dense,
+)
+from pldp.tallies import Fused
 
 _SMALL: Final = 256
 _CHEAP: Final = 5e7
@@ -192,3 +204,23 @@ class FreeRows(PieceRows):
         del levels
         level, bucket = divmod(place, self.buckets)
         return super().column(bucket, np.eye(len(self.pieces))[level])
+
+
+def source_pieces(fused: Fused, place: int) -> Pieces:
+    """Return the likelihood of every cell of a source of joined reports of a number; the last row stands for no report.
+
+    Where the source hides its levels, it is Σ_τ ρ_τ G(s|τ) Q_τ(y|·) at the estimated mix.
+    """
+    source = fused.sources[place]
+    if source.listed is None:
+        return piecewise_arrays(source.channel).pieces()
+    size, count = source.channel.size, source.count
+    if (count + 1) * size > LARGEST_ENVELOPES:
+        raise EstimateError(f"source {source.name!r}: {count:,} outputs on {size:,} buckets are too many to fuse")
+    mix, table = source_mix(fused, place), np.zeros((count, size))
+    chances = mix.matrix[source.labels] * mix.shares
+    for level, channel in enumerate(source.channels):
+        table += chances[:, level, None] * piecewise_arrays(channel).pieces().table()[source.outputs.astype(np.intp)]
+    found = Pieces.none(size, count)
+    found.envelope[:-1] = np.arange(1, count + 1)
+    return replace(found, envelopes=np.concatenate([found.envelopes, table]))

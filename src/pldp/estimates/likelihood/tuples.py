@@ -33,9 +33,8 @@ from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.mixture import LARGEST_HESSIAN, MixPrior, Mixture, Part, ShareLikelihood
-from pldp.estimates.likelihood.rows import cheap
+from pldp.estimates.likelihood.rows import cheap, source_pieces
 from pldp.estimates.likelihood.solver import Fit, FitProgress, climb_by_em, interior, maximise
-from pldp.estimates.numbers.sources import source_pieces
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import (
     LARGEST_ENVELOPES,

@@ -307,7 +307,7 @@ def label_covariance(fitted: Linear, forms: Sequence[LabelArrays]) -> FloatArray
         for level, (share, joint) in enumerate(zip(evidence.mix, evidence.joint[:, :, -1].T, strict=True)):
             own = joint / share if share > 0 else pooled
             shares[level] = evidence.possible(own[:, None])[:, -1]
-    chances = evidence.chance[:, evidence.levels] * evidence.possible_mix
+    chances = evidence.level_chances
     used = [forms[level] for level in evidence.levels]
     found = report_covariance(fitted.psi[None], chances, used, shares, np.arange(evidence.targets))
     for _, gain, along in fitted.gains:

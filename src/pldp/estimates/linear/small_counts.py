@@ -84,11 +84,11 @@ class SmallCounts(Record):
     def _of_block(cls, fitted: Linear, block: slice, sampled: float) -> SmallCounts:
         evidence, size = fitted.evidence, block.stop - block.start
         groups = len(evidence.chance) if evidence.visible else 1
-        weights, whole = (by_target(each[:, block]) for each in (fitted.base, fitted.slope))
         without = np.pad(proportions(fitted.states), ((0, 0), (0, 1)))
         true = np.broadcast_to(np.eye(without.shape[1])[-1], without.shape)
         laws = [evidence.expected(block, states, evidence.possible_mix) for states in (without, true)]
-        tables = (weights, whole, *laws, evidence.flat_shares(block))
+        added = (by_target(each[:, block]) for each in (fitted.base, fitted.slope))
+        tables = (*added, *laws, evidence.flat_shares(block))
         weights, whole, absent, present, shares = (each.reshape(size, groups, -1) for each in tables)
         absent, present = (law / np.maximum(law.sum(axis=2, keepdims=True), _TINY) for law in (absent, present))
         counted, taken = ((shares * own).sum(axis=(1, 2)) for own in (weights, whole))

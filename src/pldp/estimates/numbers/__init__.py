@@ -1,1 +1,0 @@
-"""Means, quantiles and densities of numbers."""
