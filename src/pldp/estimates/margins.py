@@ -42,7 +42,7 @@ from pldp.estimates.results.facts import Note
 from pldp.estimates.results.options import Known, Options, Pool, Target, check_pooling, known_shares, one_of
 from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
-from pldp.tallies import TableCounts, Tally
+from pldp.tallies import Tally
 
 FAR_FROM_ZERO: Final = 6.0
 """Standard errors that a group's share must be away from 0, to be divided by."""
@@ -179,10 +179,7 @@ def _refuse_options(survey: Survey, question: str, margin: Margin, method: str |
 def _cells(tally: Tally, chances: LabelChances, sides: Sequence[Side]) -> Cells:
     """Return the reports of both questions, the one to be corrected first, whatever the order of the pair."""
     question, margin = (each.margin.question for each in sides)
-    turned = {
-        levels[::-1]: TableCounts(own.marked.T) for levels, own in table_counts(tally, (margin, question)).items()
-    }
-    counts = table_counts(tally, (question, margin)) or turned
+    counts = table_counts(tally, (question, margin))
     if not counts:
         raise EstimateError(
             f"known: questions {question!r} and {margin!r} were not tallied as a pair; tally the reports with "

@@ -30,7 +30,8 @@ from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import Pair, TableCounts, Tally
 
-Step = Callable[[FloatArray], FloatArray]
+Counts = Mapping[Levels, TableCounts]
+"""The counts of marks of several questions, by what reports show of levels."""
 
 
 def inner(table: FloatArray) -> FloatArray:
@@ -52,13 +53,7 @@ class Cells:
     places: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls,
-        sides: Sequence[Side],
-        chances: LabelChances,
-        counts: Mapping[Levels, TableCounts],
-        bounds: MixBounds | None,
-    ) -> Cells:
+    def of(cls, sides: Sequence[Side], chances: LabelChances, counts: Counts, bounds: MixBounds | None) -> Cells:
         """Take the reports that came, and what is known of the mix of levels."""
         marked = {shown: own.marked.astype(np.float64) for shown, own in counts.items() if own.reports}
         return cls(tuple(sides), chances, marked, bounds, tuple(range(len(sides))))
@@ -67,12 +62,6 @@ class Cells:
     def shape(self) -> tuple[int, ...]:
         """Number of values of every question."""
         return tuple(side.size for side in self.sides)
-
-    @property
-    def several(self) -> bool:
-        """Whether these can be reports of people of several combinations of levels."""
-        came = [shown in self.marked for shown in self.chances.combinations]
-        return int((self.chances.matrix[came] > 0).any(axis=0).sum()) > 1
 
     def only(self, kept: Sequence[int]) -> Cells:
         """Return the same reports without what they say of other questions."""
@@ -90,42 +79,33 @@ class Cells:
 
     @cached_property
     def _patterns(self) -> Patterns:
-        chosen = [side.patterns.chosen(self.levels(axis)) for axis, side in enumerate(self.sides)]
-        if any(patterns.weights.shape[2] > 1 for patterns in chosen):
-            chosen = [_of_each(patterns, size) for patterns, size in zip(chosen, self.shape, strict=True)]
-        found = cross_patterns(chosen)
+        found = cross_patterns([side.patterns.chosen(self.levels(axis)) for axis, side in enumerate(self.sides)])
         if not self.chances.visible:
             return found
         return replace(found, weights=np.stack([found.whole - found.weights[:, -1], found.weights[:, -1]], axis=1))
 
     def evidence(self, margins: FloatArray) -> Evidence:
         """Return the counts of patterns, given likely shares of fewer questions (an augmented table)."""
-        patterns = self._patterns
-        counts = np.zeros((len(self.chances.matrix), math.prod(self.shape), patterns.whole.shape[2]))
-        for number, shown in enumerate(self.chances.combinations):
+        chances, patterns = self.chances, self._patterns
+        counts = np.zeros((len(chances.matrix), math.prod(self.shape), patterns.whole.shape[2]))
+        for number, shown in enumerate(chances.combinations):
             if shown in self.marked:
                 levels = [shown[place] for place in self.places]
                 reads = [partial(side.read, level=level) for side, level in zip(self.sides, levels, strict=True)]
                 counts[number] = _crossed(self.marked[shown], reads)
-        known = () if self.bounds is None or self.bounds.nothing else (GivenMix(self.bounds, self.chances.members),)
-        reports = float(counts.sum(axis=(0, 2)).max())
+        known = () if self.bounds is None or self.bounds.nothing else (GivenMix(self.bounds, chances.members),)
+        likely = partial(self._states, margins, float(counts.sum(axis=(0, 2)).max()))
         return Evidence(
-            counts,
-            patterns,
-            self.chances.matrix,
-            self.chances.visible,
-            exclusive=False,
-            likely_states=lambda shares: self._states(margins, shares, reports),
-            known=known,
+            counts, patterns, chances.matrix, chances.visible, exclusive=False, likely_states=likely, known=known
         )
 
-    def _states(self, margins: FloatArray, shares: FloatArray, reports: float) -> FloatArray:
+    def _states(self, margins: FloatArray, reports: float, shares: FloatArray) -> FloatArray:
         """Return shares of states that could be true, none impossible: cells × states."""
         augmented, own = margins.copy(), np.clip(shares, 1 / reports, 1 - 1 / reports).reshape(self.shape)
-        few, most, whole = own, slice(None, -1), slice(-1, None)
+        few = own
         for axis in range(own.ndim):  # a cell has no more people than it has without one of its questions
-            few = np.minimum(few, margins[tuple(whole if each == axis else most for each in range(own.ndim))])
-        augmented[(most,) * own.ndim] = few
+            few = np.minimum(few, np.expand_dims(inner(np.take(margins, -1, axis)), axis))
+        inner(augmented)[...] = few
         states = self.states_of(augmented)
         rest, last = np.maximum(states[:, :-1], 0) + 1 / reports, own.reshape(-1, 1)
         return np.concatenate([rest / rest.sum(axis=1, keepdims=True) * (1 - last), last], axis=1)
@@ -208,7 +188,7 @@ def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
     return tests
 
 
-def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
+def table_counts(tally: Tally, names: Pair) -> Counts:
     """Return the counts of questions by the levels (or labels) of each, in whatever order they were tallied together.
 
     There are none if they were not.
@@ -223,17 +203,7 @@ def table_counts(tally: Tally, names: Pair) -> dict[Levels, TableCounts]:
     return found
 
 
-def _of_each(patterns: Patterns, size: int) -> Patterns:
-    """Return the patterns of every value, where those of all are alike."""
-    law, weights, whole = np.asarray(patterns.law), patterns.weights, patterns.whole
-    return Patterns(
-        np.broadcast_to(law, (len(law), size, *law.shape[2:])),
-        np.broadcast_to(weights, (*weights.shape[:2], size, weights.shape[3])),
-        np.broadcast_to(whole, (len(whole), size, whole.shape[2])),
-    )
-
-
-def _crossed(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
+def _crossed(table: FloatArray, steps: Sequence[Callable[[FloatArray], FloatArray]]) -> FloatArray:
     """Turn every axis in turn into two, values and what belongs to each, and return values × all that belongs."""
     for step in steps:
         found, rest = step(table.reshape(len(table), -1)), table.shape[1:]

@@ -96,7 +96,7 @@ class Side(ABC):
     @property
     @abstractmethod
     def patterns(self) -> Patterns:
-        """The law of what reports show of each value, and what it counts, at all levels; every report is 1 in all."""
+        """The law of what reports show of every value, and what it counts, at all levels; every report is 1 in all."""
 
     @abstractmethod
     def read(self, marks: FloatArray, level: int) -> FloatArray:
@@ -151,14 +151,15 @@ class LabelSide(Side):
 
     @cached_property
     def patterns(self) -> Patterns:
-        found = label_patterns(self.forms)
-        law = np.asarray(found.law)
+        found, size = label_patterns(self.forms), self.size
+        law, weights = np.asarray(found.law), found.weights
         if law.shape[2] > 2:
             # Labels of tiers: another label is of any tier, as likely as the question alone says.
             states = label_states(self.forms, self.margin.possible)[:, None, :-1]
             others = states / np.maximum(states.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
             law = np.concatenate([others @ law[:, :, :-1], law[:, :, -1:]], axis=2)
-        return replace(found, law=law)
+        law = np.broadcast_to(law, (len(law), size, *law.shape[2:]))
+        return Patterns.weighted(law, np.broadcast_to(weights, (*weights.shape[:2], size, weights.shape[3])))
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         counts = self.forms[level].pattern_counts(marks[:-1], marks[-1:])
@@ -189,10 +190,7 @@ class ItemSide(Side):
     @cached_property
     def patterns(self) -> Patterns:
         without = np.tile([1.0, 0.0], (self.size, 1))  # a report that does not tell counts as one without the item
-        found = item_patterns(self.forms, np.arange(self.size)[:, None], without)
-        if not np.isfinite(found.weights).all():
-            raise EstimateError(f"some items of {self.margin.question!r} are never told of: they have no table")
-        return found
+        return item_patterns(self.forms, np.arange(self.size)[:, None], without)
 
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         del level
@@ -370,7 +368,7 @@ class RangeSide(Side):
 
 def _check_edges(name: str, forms: Sequence[NumberArrays], fitted: Density, edges: FloatArray) -> None:
     """Refuse edges that make no ranges from bound to bound, or more than can be told apart."""
-    (low, high), buckets, parts = fitted.bounds, len(fitted.shares), len(edges) - 1
+    (low, high), buckets, parts = fitted.bounds, len(fitted.shares), edges.size - 1
     outputs = max(form.channel.form.count for form in forms)
     if edges.ndim != 1 or parts < 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
         raise EstimateError(f"ranges: edges of {name!r} must be two or more rising numbers, such as 0, 10, 50")

@@ -15,7 +15,7 @@ what answers have to do with each other although they do not depend on any answe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -32,8 +32,7 @@ from pldp.estimates.kinds.sides import Margin, Side
 from pldp.estimates.likelihood.profile import ShareProfile
 from pldp.estimates.linear.evidence import label_chances
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
-from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of
-from pldp.estimates.linear.pooling import Linear
+from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import PersonWeights
@@ -158,12 +157,11 @@ class Table(Result):
         return make_frame([{**dict(zip(names, row.pop("label"), strict=True)), **row} for row in records], library)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        sides = zip(self.margins, [margin.consistent() for margin in self.margins], strict=True)
         return {
             "questions": [margin.question for margin in self.margins],
             "margins": [
-                {"name": own.question, "exclusive": own.exclusive, "values": list(own.values), "shares": shares}
-                for own, shares in sides
+                {"name": own.question, "exclusive": own.exclusive, "values": list(own.values), "shares": own.possible}
+                for own in self.margins
             ],
             "association": [each._asdict() for each in self.association(confidence)],
         }
@@ -220,8 +218,8 @@ def cross(
 ) -> Table:
     """Return the table of two or three questions in this order; see `two_way`."""
     check_pooling(pool, target)
-    check_mix(tally.survey, mix)
-    if mix is not None and pool == "size":
+    known = mix_of(tally, names[0], mix)
+    if pool == "size" and not known.bounds.nothing:
         raise EstimateError("mix applies to tables that are pooled by precision; by size their mix is not assumed")
     counts = table_counts(tally, names)
     if not counts:
@@ -238,15 +236,8 @@ def cross(
     if not any(own.reports for own in counts.values()):
         listed = f"{'both' if len(names) == 2 else 'all of'} {' and '.join(map(repr, names))}"
         raise EstimateError(f"no report answers {listed}, so there is nothing to estimate")
-    known, chances = mix_of(tally, names[0], mix), label_chances(tally.survey, names)
-    cells = Cells.of(sides, chances, counts, known.bounds)
-    found = _table(cells, known, options, distinct_people(tally.survey))
-    if pool == "size" or not cells.several:
-        return found
-    options = replace(options, pool="size")
-    if found.people is not None:  # margins of hidden levels are not pooled by size: those beside are the same
-        cells = replace(cells, sides=tuple(_sides(tally, names, options)))
-    return replace(found, assumption_free=_table(cells, known, options, found.distinct, found))
+    cells = Cells.of(sides, label_chances(tally.survey, names), counts, known.bounds)
+    return _table(tally, cells, known, options)
 
 
 def check_ranges(tally: Tally, ranges: Edges | None) -> None:
@@ -258,25 +249,29 @@ def check_ranges(tally: Tally, ranges: Edges | None) -> None:
             raise EstimateError(f"ranges: {asked.name!r} was tallied in no pair; name it in pairs")
 
 
-def _sides(tally: Tally, names: Pair, options: Options) -> list[Side]:
+def _sides(tally: Tally, names: Iterable[str], options: Options) -> tuple[Side, ...]:
     asked = (tally.survey.question(name) for name in names)
-    return [BY_KIND[each.kind].side(tally, each, options) for each in asked]
+    return tuple(BY_KIND[each.kind].side(tally, each, options) for each in asked)
 
 
-def _table(cells: Cells, mix: LevelMix, options: Options, distinct: str, pooled: Table | None = None) -> Table:
+def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: Table | None = None) -> Table:
     """Return the table of these cells; `pooled` is that by precision, if this one is to stand beside it."""
-    cells = with_knots(cells)
+    cells, margins = with_knots(cells), tuple(side.margin for side in cells.sides)
     linear, decoded = cells.decode(options.pool)
-    together = options.pool == "precision" and cells.several
+    evidence = linear.evidence
+    together = options.pool == "precision" and len(evidence.levels) > 1
     if pooled is None:
-        test = homogeneity_of_targets(linear.evidence, cells.noise.tolist(), linear if together else None)
+        test = homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
     else:
         test = pooled.homogeneity
+    people, words = None, "hidden levels, "
+    if mix.visible:
+        counts = np.round(evidence.shown[evidence.levels] * evidence.reports)
+        people, words = PersonWeights(counts, linear.weights[0] / evidence.reports), ""
     assumed = mix.assumed("shares", together=together, tested=True)
     straight = (line for side in cells.sides for line in side.assumptions())
     variance = linear.variance(options.target).reshape(cells.shape) + fit_variance(cells, linear, decoded)
     spreads, reaches = spreads_of(cells, options.pool), tuple(side.reach(apart=not together) for side in cells.sides)
-    margins = tuple(side.margin for side in cells.sides)
     said = (
         *(notes.bent(name, each.p_value) for name, each in bend_tests(cells, linear).items() if each.rejected),
         *notes.levels_disagree(test, options.pool),
@@ -284,28 +279,27 @@ def _table(cells: Cells, mix: LevelMix, options: Options, distinct: str, pooled:
         *((notes.CONSERVATIVE,) if any(reaches) else ()),
         *(() if spreads or len(margins) > 2 else (notes.no_association(math.prod(cells.shape)),)),
     )
-    return Table(
+    found = Table(
         question=" × ".join(margin.question for margin in margins),
         margins=margins,
         decoded=decoded,
         standard_error=np.sqrt(variance),
         reports=int(linear.reports),
-        method=f"unbiased, {'' if mix.visible else 'hidden levels, '}pooled by {options.pool}",
+        method=f"unbiased, {words}pooled by {options.pool}",
         target=options.target,
         assumptions=notes.assume(options.target, *assumed, *straight),
         notes=tuple(dict.fromkeys(said)),
         homogeneity=test,
-        people=_people(linear) if mix.visible else None,
-        distinct=distinct,
+        people=people,
+        distinct=distinct_people(tally.survey),
         rare=SmallCounts.of(linear) if options.target == "population" else None,
         manipulation=linear.manipulation,
         spreads=spreads,
         reaches=reaches,
     )
-
-
-def _people(linear: Linear) -> PersonWeights:
-    """Return the people of every combination of levels that came, and what one of them counts."""
-    evidence = linear.evidence
-    people = np.round(evidence.shown[evidence.levels] * evidence.reports)
-    return PersonWeights(people, linear.weights[0] / evidence.reports)
+    if not together:
+        return found
+    by_size = replace(options, pool="size")
+    if people is not None:  # margins of hidden levels are not pooled by size: those beside are the same
+        cells = replace(cells, sides=_sides(tally, (margin.question for margin in margins), by_size))
+    return replace(found, assumption_free=_table(tally, cells, mix, by_size, found))
