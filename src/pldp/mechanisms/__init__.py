@@ -33,7 +33,18 @@ if TYPE_CHECKING:
     from pldp.mechanisms.leak import LevelPairs, level_evidence, level_leak, pair_evidence
     from pldp.mechanisms.minimax.channel import Minimax, enough_points
     from pldp.mechanisms.number import Grid, NumberChannel, noise_at, noise_variances, position, round_at_random
-    from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
+    from pldp.mechanisms.output import (
+        BIT_TOTAL,
+        TOTAL,
+        Bits,
+        Form,
+        Integers,
+        Output,
+        Places,
+        RandomBytes,
+        as_int,
+        draw_53_bits,
+    )
     from pldp.mechanisms.privset.channel import PrivSet
     from pldp.mechanisms.projective.blocks import BlockChannel
     from pldp.mechanisms.projective.channel import ProjectiveResponse
@@ -128,6 +139,7 @@ __getattr__, __dir__ = lazy_exports(
             "Places",
             "RandomBytes",
             "as_int",
+            "draw_53_bits",
         ),
         "pldp.mechanisms.privset.channel": ("PrivSet",),
         "pldp.mechanisms.projective.blocks": ("BlockChannel",),
