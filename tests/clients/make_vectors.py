@@ -127,20 +127,29 @@ def _random_survey(case: str, number: int) -> Survey | None:
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
-        key = rng.choice(["epsilon", "leak_cap"])
-        most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
-        document["hide_level"] = {key: _epsilon(rng, most=most)}
-        if rng.random() < 0.4:
-            document["hide_level"] |= {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
+        document["hide_level"] = _random_label(rng, case, names)
     elif len(names) > 1 and _chance(f"lottery {case} {number}").random() < 0.5:
         document["hide_level"] = {"lottery": _epsilon(rng, most=6)}
-        for question in document["questions"]:
-            if rng.random() < 0.8:  # most levels of their own are in another order, which is refused
-                question.pop("levels", None)
+        _drop_levels(rng, document["questions"])
     try:
         return loads(json.dumps(document), running=True)  # devices read surveys of any age
     except SurveyError:
         return None
+
+
+def _drop_levels(rng: random.Random, questions: list[dict[str, Any]]) -> None:
+    """Leave few questions levels of their own: most are in another order, which a lottery refuses."""
+    for question in questions:
+        if rng.random() < 0.8:
+            question.pop("levels", None)
+
+
+def _random_label(rng: random.Random, case: str, names: list[str]) -> dict[str, Any]:
+    """What hides levels behind a label."""
+    key = rng.choice(["epsilon", "leak_cap"])
+    most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
+    parts = {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
+    return {key: _epsilon(rng, most=most), **(parts if rng.random() < 0.4 else {})}
 
 
 def _random_texts(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ export const hidingOf = async (entry, levels, questions) => {
 		check(offered.every(fits), key);
 	}
 	// What a device knows this choice of levels by.
-	const levelSet = await sha256(canonical([levels.map(({ name, micro }) => [name, micro]), ["lottery", stop]]));
+	const levelSet = await sha256(canonical([levels.map(({ name, micro }) => [name, micro]), ["lottery", new Map([["stop", stop]])]]));
 	const isKept = (author) => (each) => each.author === author && each.levels === levelSet;
 	const keptBy = ({ labels }, author) => labels.find(isKept(author))?.label ?? null;
 

@@ -35,7 +35,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "repeat": ("Asking again", "What happens when the same person is asked again. Empty: once."),
     "hide_level": (
         "Hide the chosen level",
-        "By a random label instead of the level (one of the first two), or by a lottery. Leave all empty to show the level.",
+        "By a random label instead of the level (the first two fields), or by a lottery. Leave all empty to show it.",
     ),
     "epsilon": ("ε of the label", "A smaller ε hides the level better."),
     "leak_cap": ("Most that a report may tell about the level", "ε of label and answers together."),
@@ -77,7 +77,7 @@ EXPLANATIONS: Final[Mapping[str, str]] = {
     "ask": "Each person is asked so many of the questions, picked at random by the device.",
     "repeat": "What happens when the same person is asked again.",
     "levels": "Protections that people can choose. A smaller ε protects more; the text is what people read.",
-    "hide_level": "Reports carry a random label instead of the chosen level, or a level that may be stricter (lottery).",
+    "hide_level": "Reports carry a random label instead of the chosen level; by a lottery, one that may be stricter.",
     "questions": "The questions: name for files, text for people, values for the labels.",
     "budget": "What the ε of a level protects: each label by itself, or the whole set.",
     "purpose": "What the numbers are for: their distribution, or only their mean.",

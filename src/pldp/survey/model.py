@@ -199,10 +199,12 @@ class Survey:
 
     @cached_property
     def level_set(self) -> str:
-        """What a device knows a hidden choice of levels by: names and ε in their order, and the weights that hide it."""
-        label, lottery = self.level_channel, self.lottery
-        weights = None if label is None else [label.mechanism, label.weights()]
-        weights = weights if lottery is None else [LOTTERY, lottery.stop]
+        """What a device knows a hidden choice of levels by: names and ε in order, and the weights that hide it."""
+        label, weights = self.level_channel, None
+        if self.lottery is not None:
+            weights = [LOTTERY, {"stop": self.lottery.stop}]
+        elif label is not None:
+            weights = [label.mechanism, dict(label.weights())]
         return hash_of([[[level.name, level.micro_epsilon] for level in self.levels], weights])
 
     @property
