@@ -151,7 +151,7 @@ def test_reports_of_all_editions_tell_no_more_for_a_stricter_choice_than_one(
         assert shown == [lottery.probability(place, chosen) for place in range(len(levels))]
     assert isclose(told(laws), log(Fraction(TOTAL, lottery.stop)), abs_tol=1e-12)
     assert told(laws) <= lottery.true_micro_epsilon / MICRO <= 1
-    assert told(laws[::-1]) == inf  # one-sided: whoever sees a level knows that nothing stricter was chosen
+    assert told(laws[::-1]) == inf  # one-sided: anyone who sees a level knows that nothing stricter was chosen
 
 
 def test_a_device_that_shows_the_chosen_level_or_draws_again_tells_more() -> None:

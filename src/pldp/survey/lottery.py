@@ -6,7 +6,7 @@ stops at each level below τ with probability a. It uses e, shows it, and keeps 
     K(e|τ) = a(1−a)^e  for e < τ,    K(τ|τ) = (1−a)^τ,    a = stop / 2⁵³ ≥ e^{−ε}
 
 Outputs are made from e and the answers, so they say no more about τ than e does, however many there are. For a stricter
-choice τ' < τ that is at most K(τ'|τ')/K(τ'|τ) = 1/a ≤ e^ε. For a more open one it has no limit: whoever sees e knows
+choice τ' < τ that is at most K(τ'|τ')/K(τ'|τ) = 1/a ≤ e^ε. For a more open one it has no limit: anyone who sees e knows
 that nothing stricter was chosen. See docs/decisions/0035-lottery.md.
 """
 
