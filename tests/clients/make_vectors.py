@@ -127,15 +127,29 @@ def _random_survey(case: str, number: int) -> Survey | None:
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
-        key = rng.choice(["epsilon", "leak_cap"])
-        most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
-        document["hide_level"] = {key: _epsilon(rng, most=most)}
-        if rng.random() < 0.4:
-            document["hide_level"] |= {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
+        document["hide_level"] = _random_label(rng, case, names)
+    elif len(names) > 1 and _chance(f"lottery {case} {number}").random() < 0.5:
+        document["hide_level"] = {"lottery": _epsilon(rng, most=6)}
+        _drop_levels(rng, document["questions"])
     try:
         return loads(json.dumps(document), running=True)  # devices read surveys of any age
     except SurveyError:
         return None
+
+
+def _drop_levels(rng: random.Random, questions: list[dict[str, Any]]) -> None:
+    """Leave few questions levels of their own: most are in another order, which a lottery refuses."""
+    for question in questions:
+        if rng.random() < 0.8:
+            question.pop("levels", None)
+
+
+def _random_label(rng: random.Random, case: str, names: list[str]) -> dict[str, Any]:
+    """What hides levels behind a label."""
+    key = rng.choice(["epsilon", "leak_cap"])
+    most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
+    parts = {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
+    return {key: _epsilon(rng, most=most), **(parts if rng.random() < 0.4 else {})}
 
 
 def _random_texts(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
@@ -517,6 +531,7 @@ SAME_WORDS = (
     "question must be one that this device",
     "question '",
     "all answers ",
+    "level '",
     "this answer costs",
     "this report would bring",
     "round must",
@@ -548,7 +563,12 @@ def _request(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list
         return ["change cap", _epsilon(rng, most=1000), None]
     if choice < (0.15 if survey.level_channel is None else 0.4):
         return ["change cap", None, _epsilon(rng, most=200)]
-    return ["answer", *_call(rng, survey, asked), survey.level_channel is not None and rng.random() < 0.2]
+    return ["answer", *_call(rng, survey, asked), _has_one_level(survey) and rng.random() < 0.2]
+
+
+def _has_one_level(survey: Survey) -> bool:
+    """Tell whether all answers of a report have one level, which is hidden or drawn."""
+    return survey.level_channel is not None or survey.lottery is not None
 
 
 def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[Any]:
@@ -559,7 +579,7 @@ def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[An
     choice = rng.random()
     if choice < 0.2:
         return [values, None]
-    if choice < (0.4 if survey.level_channel is None else 0.9):
+    if choice < (0.9 if _has_one_level(survey) else 0.4):
         return [values, rng.choice(survey.levels).name]
     levels = [[each.name, rng.choice([None, *(level.name for level in each.levels)])] for each in questions]
     return [values, levels if rng.random() > 0.03 else levels[1:]]

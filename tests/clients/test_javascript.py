@@ -149,7 +149,7 @@ def test_the_surveys_of_the_clients_tests_are_what_python_makes(commute: Survey)
     key = (SURVEYS / "commute.pub").read_text().strip()
     assert Survey.load(SURVEYS / "commute.signed.json", trusted_key=key).hash == commute.hash
     assert (SURVEYS / "commute.json").read_bytes() == commute.canonical + b"\n"
-    for name in ("hidden", "kinds", "tracked"):
+    for name in ("hidden", "kinds", "lottery", "tracked"):
         assert (SURVEYS / f"{name}.json").read_bytes() == Survey.load(SURVEYS / f"{name}.toml").canonical + b"\n"
 
 
@@ -180,6 +180,7 @@ NUMBERS = ("laplace", "rounding", "window", "hybrid", "minimax")
 LATER = (
     ("signature.js",),
     ("hiding.js", "mechanisms/response.js"),
+    ("lottery.js",),
     ("mechanisms/stages.js",),
     SIMPLEST,
     ("kinds/choice.js", "mechanisms/unary.js"),

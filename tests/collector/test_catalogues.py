@@ -12,10 +12,10 @@ import pytest
 from pldp.collector.notices import NOTICES
 
 PAGES = Path("src/pldp/collector/pages")
-WORDS = Path("clients/js/src/words.js")
+WORDS = "".join(Path(f"clients/js/src/{name}.js").read_text(encoding="utf-8") for name in ("words", "hidden_words"))
 FOLDER = PAGES / "languages"
 CATALOGUES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
-DEVICE = dict(re.findall(r'^\t"([^"]+)": ["\'](.+)["\'],$', WORDS.read_text(encoding="utf-8"), re.MULTILINE))
+DEVICE = dict(re.findall(r'^\t"([^"]+)": ["\'](.+)["\'],$', WORDS, re.MULTILINE))
 ENGLISH = {**CATALOGUES["en"], **{f"device.{key}": text for key, text in DEVICE.items()}}
 NAMES = {"muted small", "code receipt", "pldp receipts", "pldp queue", "pldp invitation"}
 """Texts of several words that nobody reads: classes and names of stores."""
@@ -42,9 +42,9 @@ def modules() -> Iterator[tuple[str, str]]:
         yield page, (PAGES / page).read_text(encoding="utf-8")
 
 
-def test_the_device_has_its_words_in_one_table() -> None:
+def test_the_device_has_its_words_in_its_tables() -> None:
     assert len(DEVICE) > 40
-    assert len(re.findall(r'^\t"', WORDS.read_text(encoding="utf-8"), re.MULTILINE)) == len(DEVICE)
+    assert len(re.findall(r'^\t"', WORDS, re.MULTILINE)) == len(DEVICE)
 
 
 @pytest.mark.parametrize("language", sorted(CATALOGUES))

@@ -345,6 +345,30 @@ def test_hidden_levels_all_cost_the_same_and_share_one_report(person: Visit, ser
     expect(person.page.locator("#choosing")).to_be_hidden()
 
 
+def test_a_lottery_is_explained_and_a_stricter_level_than_the_one_in_use_needs_a_new_draw(
+    person: Visit, server: Server
+) -> None:
+    questions = [{"name": name, "values": ["a", "b", "c"]} for name in ("direct", "other")]
+    levels = {"strict": 0.5, "open": 1.2}
+    document = {"pldp": 1, "title": "t", "levels": levels, "hide_level": {"lottery": 1}, "questions": questions}
+    replace_survey(person, Survey.read({**document, "languages": {"de": {"title": "T"}}}).canonical)
+    choose(person, server, "open", LIE)  # with these bytes the device goes on to the chosen level
+    expect(person.page.locator("#shown")).to_contain_text("may answer more strictly than you chose. Who sees “strict”")
+    person.page.get_by_label("a", exact=True).first.check()
+    expect(person.page.locator("#costing")).to_contain_text("costs ε = 1.2.")
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#exact")).to_contain_text('"level":"open"')
+    person.page.get_by_role("button", name="Do not send").click()
+    person.page.goto(server.url)
+    expect(person.page.locator("#label")).to_contain_text("Your device uses “open”")
+    expect(person.page.locator(".level")).to_have_count(1)
+    person.page.get_by_label("I choose another level than before").check()
+    expect(person.page.locator(".level")).to_have_count(2)
+    person.page.goto(f"{server.url}?lang=de")
+    expect(person.page.locator("#label")).to_contain_text("Ihr Gerät verwendet „open“")
+    expect(person.page.locator("#shown")).to_contain_text("antwortet vielleicht strenger, als Sie gewählt haben")
+
+
 def test_a_collector_without_rounds_is_in_its_first(person: Visit, server: Server, commute: Survey) -> None:
     person.page.route("**/v1/round", lambda route: route.fulfill(status=404))
     choose(person, server)

@@ -103,6 +103,34 @@ def test_tracked_and_hidden_surveys_get_their_own_words(tmp_path: Path, example:
     assert "[…]" in text  # whom to ask is left open
 
 
+def test_a_lottery_is_said_in_both_languages_and_by_the_check(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "lots.toml"
+    path.write_text(
+        'pldp = 1\ntitle = "t"\nhide_level = { lottery = 1 }\nlevels = { strict = 0.5, open = 2 }\n'
+        'questions = [{ name = "late", values = ["yes", "no"] }]\n',
+        encoding="utf-8",
+    )
+    make_kit(load(path), tmp_path / "kit", samples=0)
+    for name, words in (
+        ("privacy-notice", "Who sees “strict” cannot know that you chose it"),
+        ("datenschutzhinweis", "Wer „strict“ sieht, kann nicht wissen, ob Sie das gewählt haben"),
+    ):
+        text = (tmp_path / "kit" / f"{name}.html").read_text(encoding="utf-8")
+        assert words in text
+        assert "ε = 1)" in text
+    assert main(["survey", "check", str(path), "--json", "-"]) == 0
+    drawn = json.loads(capsys.readouterr().out)["lottery"]
+    assert (drawn["epsilon"], drawn["signed"]) == ("1", False)
+    assert drawn["shown"]["open"] == {
+        "strict": pytest.approx(0.367879, abs=1e-6),
+        "open": pytest.approx(0.632121, abs=1e-6),
+    }
+    assert main(["survey", "check", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "who sees 'strict' cannot know that it was chosen" in shown
+    assert "36.8 %" in shown
+
+
 def test_every_page_fits_a_phone_and_keeps_nobody_out(kit, visit: Visits) -> None:
     """Light and dark; in the short form in turn, as all pages have one style sheet."""
     person = visit(viewport={"width": 390, "height": 844})

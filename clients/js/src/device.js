@@ -42,11 +42,14 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, le
 	};
 
 	/** What is known after a new report is drawn and charged. */
-	const make = async (known, answers, newLabel) => {
-		const questions = answers.map(({ question }) => question);
+	const make = async (known, chosen, newLabel) => {
+		const questions = chosen.map(({ question }) => question);
 		sent.checkNames(known, questions);
+		const afford = (given) => checkSpends(known, survey, given.map((answer) => spendOf(known, answer)));
+		const used = hiding?.use?.(known, author, chosen, newLabel, afford, random);
+		const { answers, labels: drawn } = used ?? { answers: chosen, labels: known.labels };
 		const places = answers.map(({ question, level }) => question.levels.indexOf(level));
-		const hidden = hiding?.allow(known, author, questions, places, newLabel);
+		const hidden = hiding?.allow?.(known, author, questions, places, newLabel);
 		const spends = hidden ? [spend("", "", hidden.cost)] : answers.map((answer) => spendOf(known, answer));
 		// Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
 		checkSpends(known, survey, spends);
@@ -56,7 +59,7 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, le
 		const said = answers.map(({ question: { name, identity, scale }, level }, place) =>
 			({ question: name, identity, scale, level: label ?? level.name, output: outputs[place] }));
 		const report = { survey: hash, author, repeat, round, answers: said, withdrawn: false };
-		const labels = hidden?.keep(label) ?? known.labels;
+		const labels = hidden?.keep(label) ?? drawn;
 		return { ...known, ledger: [...known.ledger, ...spends], sent: [...known.sent, report], labels };
 	};
 
@@ -107,12 +110,14 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, le
 		withdraw,
 		/**
 		 * What new reports would cost now: a function of their questions and levels, [[name, level], …]. Where levels are hidden it also
-		 * says what was told about the level before and after such a report, the cap on that, and whether a label was sent.
+		 * says what was told about the level before and after such a report, the cap on that, and whether a label was sent; by a lottery,
+		 * the most that they can cost, infinite where they need a new draw, and the level that was drawn before.
 		 */
 		quote: ({ newLabel = false } = {}) =>
 			state.change((known) => [(asked) => {
 				const answers = asked.map(([name, level]) => ({ question: survey.question(name), level: survey.question(name).levelOf(level) }));
-				if (!hiding) return { cost: sum(answers.map((answer) => spendOf(known, answer))), level: null };
+				const costOf = (given) => sum(given.map((answer) => spendOf(known, answer)));
+				if (!hiding?.told) return { cost: costOf(answers), level: null, ...hiding?.quote(known, author, answers, newLabel, costOf) };
 				const { cost, ...level } = hiding.told(known, author, answers.map(({ question }) => question), newLabel);
 				return { cost, level };
 			}]),

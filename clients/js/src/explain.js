@@ -22,7 +22,7 @@ export const odds = (words, micro) => words.say("odds", { times: times(words, mi
 
 const aboutRepeats = (words, repeat, question, level, hiding) => {
 	if (repeat === ONCE) return words.say("repeat.once");
-	if (hiding) return hiding.explainRounds(question, words);
+	if (hiding?.explainRounds) return hiding.explainRounds(question, words);
 	const [report, permanent, instant] = pricesOf(repeat, level).map(([, micro]) => epsilonIn(words, micro));
 	if (repeat === FRESH) return words.say("repeat.fresh", { epsilon: report });
 	return words.say("repeat.tracked", { report, permanent, instant });

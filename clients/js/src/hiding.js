@@ -3,6 +3,7 @@ import { canonical, sha256 } from "./bytes.js";
 import { epsilonText, largest, microOfPowers, TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { epsilonIn, odds } from "./explain.js";
+import { HIDDEN } from "./hidden_words.js";
 import { itemOdds } from "./limits.js";
 import { loadMechanisms, MECHANISMS } from "./mechanisms/registry.js";
 import { check, fields, microOf as read, namesOf, sumOfLargest, table } from "./reading.js";
@@ -94,11 +95,15 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 		/** What a question costs in the first round and in further ones. */
 		explainRounds: (question, words) => {
 			const [first, later] = [true, false].map((isNew) => epsilonIn(words, mostOf(withLabel(isNew, [evidence.get(question).pair]))));
-			return words.say("repeat.hidden", { first, later });
+			return words.say("repeat.hidden", { first, later }, HIDDEN);
 		},
 		explain: (question, words) => {
-			const together = words.say(ask === 1 ? "hidden.one" : "hidden.all", { count: ask, odds: odds(words, leak) });
-			return `${together}\n${words.say("hidden.pairs", { odds: odds(words, mostOf(withLabel(true, [evidence.get(question).pair]))) })}`;
+			const together = words.say(ask === 1 ? "hidden.one" : "hidden.all", { count: ask, odds: odds(words, leak) }, HIDDEN);
+			return `${together}\n${words.say("hidden.pairs", { odds: odds(words, mostOf(withLabel(true, [evidence.get(question).pair]))) }, HIDDEN)}`;
 		},
+		explainCap: ({ level_cap }, signer, words) => [
+			words.say(signer ? "label.kept" : "label.unsigned", {}, HIDDEN),
+			words.say("label.cap", { cap: epsilonIn(words, level_cap) }, HIDDEN),
+		],
 	};
 };

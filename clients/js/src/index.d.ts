@@ -131,7 +131,7 @@ export interface Report {
 
 export interface Answer {
 	readonly question: string;
-	/** The chosen level, or its perturbation where the survey hides levels. */
+	/** The chosen level, or, where the survey hides levels, its perturbation or the level that a lottery drew. */
 	readonly level: string;
 	/** An integer, or packed bits in hexadecimal. */
 	readonly output: number | string;
@@ -175,10 +175,14 @@ export interface Words {
 	quoted(question: Question, label: string): string;
 }
 
-/** What a report would cost; where levels are hidden, also what it tells about the level. */
+/**
+ * What a report would cost; where levels are hidden, also what it tells about the level. By a lottery, `cost` is the most that it can
+ * cost, infinite where the choice is stricter than the level `drawn` before and `newLabel` does not ask for another draw.
+ */
 export interface Quote {
 	readonly cost: number;
 	readonly level: { readonly before: number; readonly after: number; readonly cap: number; readonly hasLabel: boolean } | null;
+	readonly drawn?: string | null;
 }
 
 /**
@@ -199,7 +203,8 @@ export interface Device {
 	/**
 	 * Perturb several answers into one report; either every answer fits the ledger, or none is drawn. Where levels are hidden, all
 	 * have one level, and its label is drawn once and repeated whatever level is chosen later; with `newLabel` the person says that
-	 * they choose another level than before: a new label is drawn and charged, and the change may show.
+	 * they choose another level than before: a new label is drawn and charged, and the change may show. By a lottery, the level
+	 * that is used and shown is drawn so; a stricter choice than that needs `newLabel`.
 	 */
 	answerAll(values: PerQuestion<Value>, levels?: PerQuestion<string | null> | string | null, options?: { newLabel?: boolean }): Promise<Report>;
 	/** The secret that withdraws a report of this device at the collector: 64 hexadecimal digits. */

@@ -23,8 +23,8 @@ export const checkSpends = (state, { hash, total, account }, spends) => {
 	refuseAbove(total, spentOn(state, hash), sum(spends), "this survey's total_epsilon");
 };
 
-export const explainCap = (state, { account, hiding, signer }, { say, number } = english) => {
-	const [cap, spent, most] = [state.cap, spentBy(state, account), state.level_cap].map((micro) => number(epsilonText(micro)));
-	const hidden = hiding ? [say(signer ? "label.kept" : "label.unsigned"), say("label.cap", { cap: most })] : [];
-	return [say(account ? "cap.signer" : "cap.others", { cap, spent }), ...hidden].join("\n");
+export const explainCap = (state, { account, hiding, signer }, words = english) => {
+	const [cap, spent] = [state.cap, spentBy(state, account)].map((micro) => words.number(epsilonText(micro)));
+	const hidden = hiding?.explainCap(state, signer, words) ?? [];
+	return [words.say(account ? "cap.signer" : "cap.others", { cap, spent }), ...hidden].join("\n");
 };

@@ -33,6 +33,7 @@ export const questionOf = async (entry, known, tracked) => {
 		return {
 			...promise,
 			micro,
+			promises: module.pairsOf?.(file, level, micro, where).flat() ?? bounds,
 			charge: module.chargeOf?.(bounds, shown, file, level, micro, where) ?? micro,
 			// Places of the labels without protection: a report can prove them.
 			open: [...bounds.keys()].filter((place) => bounds[place] === Infinity),

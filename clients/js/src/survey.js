@@ -56,7 +56,8 @@ const build = async (document) => {
 	check(Array.isArray(file.questions) && file.questions.length, "questions");
 	const { ask, hide_level, repeat = ONCE } = file;
 	check(RULES.includes(repeat) && file.repeat !== ONCE, "repeat");
-	check(repeat !== TRACKED || hide_level === undefined, "hide_level", "levels cannot be hidden where answers are tracked");
+	const isLottery = hide_level?.has?.("lottery");
+	check(repeat !== TRACKED || hide_level === undefined || isLottery, "hide_level", "labels cannot hide levels where answers are tracked");
 	const reading = file.questions.map((entry) => questionOf(entry, levels, repeat === TRACKED));
 	await Promise.allSettled(reading); // the first wrong question is refused, whatever is loaded first
 	const questions = await Promise.all(reading);
@@ -66,11 +67,11 @@ const build = async (document) => {
 	const shuffle = file.shuffle && fields(file.shuffle, "shuffle", ["by", "people"]);
 	const people = shuffle?.people ?? 2;
 	check(Number.isInteger(people) && people >= 2 && people <= 1e10, "shuffle.people");
-	const { hidingOf } = hide_level === undefined ? {} : await import("./hiding.js");
+	const { hidingOf } = hide_level === undefined ? {} : await (isLottery ? import("./lottery.js") : import("./hiding.js"));
 	const hiding = await hidingOf?.(hide_level, levels, questions, ask ?? questions.length);
 	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
-	// Where levels are hidden, a report costs more than its answers, and the device says so when it is asked for one.
-	check(hiding || total >= leastOf(questions, ask), "total_epsilon");
+	// Where labels hide levels, a report costs more than its answers, and the device says so when it is asked for one.
+	check(hiding?.channel || total >= leastOf(questions, ask), "total_epsilon");
 	const named = { title: textOf(file.title, "title"), collector: optionalText(file.collector, "collector"), levels, questions };
 	const presentation = presented.some((key) => key in file) ? (await import("./texts.js")).presentation : () => PLAIN;
 	return {

@@ -41,18 +41,11 @@ const ENGLISH = {
 	"number.points": "your number is rounded at random to one of the two nearest of {buckets} points from {low} to {high}{unit}, and a random number is sent that is only a little more likely to be near it.",
 	"number.steps": "your number is rounded to one of {buckets} steps between {low} and {high}{unit}, and a random number is sent that is only a little more likely to be near it.",
 	"number.odds": "Whatever your report says, it changes the odds between any two numbers at most {odds}.",
-	"hidden.one": "Your level is hidden: label and this answer together change the odds between any two levels at most {odds};",
-	"hidden.all": "Your level is hidden: label and all {count} answers at one level together change the odds between any two levels at most {odds};",
-	"hidden.pairs": "label and this answer, between any two pairs of answer and level, at most {odds}.",
 	"repeat.once": "Asked again, you send the same report or none.",
 	"repeat.fresh": "Every round is a new draw and costs ε = {epsilon} again.",
-	"repeat.hidden": "Every round is a new draw: the first costs ε = {first} with the label, every further one ε = {later}.",
 	"repeat.tracked": "Asked again, you pay: one report ε = {report}; an answer that never changes, however often it is asked ε = {permanent}; every round in which two life stories differ ε = {instant}.",
 	"cap.signer": "Your device stops at ε = {cap} for the signer of this survey; {spent} is spent.",
 	"cap.others": "Your device stops at ε = {cap} for all surveys without a signature that it trusts; {spent} is spent.",
-	"label.kept": "The label is drawn once for the signer of this survey: later reports repeat it, whatever level you choose.",
-	"label.unsigned": "This survey is not signed: over its editions nothing is promised about your level, as each draws a label.",
-	"label.cap": "Your device stops before reports tell more than ε = {cap} about your level.",
 };
 
 /** Apart from the table, so that a bundle in which nothing says it can leave it out. */
@@ -70,4 +63,3 @@ export const wordsOf = (texts, { number = (text) => String(text), label = (_, te
 };
 
 export const english = wordsOf(ENGLISH);
-export const KEYS = Object.keys({ ...ENGLISH, ...SHUFFLE });

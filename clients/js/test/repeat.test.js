@@ -165,6 +165,51 @@ test("where levels are hidden, all answers go into one report with one level, ch
 	await assert.rejects(device.answer(two, "a", "strict"), named("AnswerError", /one report where levels are hidden, and it was sent/));
 });
 
+const lottery = await survey("lottery.json");
+/** Random bytes by which the lottery stays at the strictest level, or goes on to the chosen one. */
+const all = (byte) => (count) => new Uint8Array(count).fill(byte);
+const [stops, goesOn] = [all(0), all(255)];
+
+test("a lottery draws the level that is used and shown once, and asks for the same bytes whatever is chosen", async () => {
+	for (const [place, { name }] of lottery.levels.entries()) {
+		assert.deepEqual([lottery.hiding.draw(place, stops), lottery.hiding.draw(place, goesOn)], [0, place]);
+		let drawn = 0;
+		lottery.hiding.draw(place, (count) => ((drawn += count), goesOn(count)));
+		assert.equal(drawn, 14);
+		const [first, second] = await rounds(lottery, [1, 2], { random: stops });
+		const { answers } = await first.answerAll({ direct: "a", some: "b" }, name);
+		assert.deepEqual(answers.map(({ level }) => level), ["strict", "strict"]);
+		assert.equal((await second.answer("direct", "c", "open")).answers[0].level, "strict");
+		assert.deepEqual(second.ledger().spends.map(({ level, micro_epsilon }) => [level, micro_epsilon]), Array(3).fill(["strict", 500_000]));
+	}
+});
+
+test("a stricter choice than the level in use is refused and costs nothing until a new draw is asked for", async () => {
+	const [first, second] = await rounds(lottery, [1, 2], { random: goesOn });
+	assert.deepEqual((await first.quote())([["direct", "open"]]), { cost: 2_000_000, level: null, drawn: null });
+	await first.answer("direct", "a", "open");
+	await assert.rejects(second.answer("direct", "a", "middle"), named("AnswerError", /'middle' is stricter than 'open', which this device uses/));
+	assert.equal(second.ledger().total, 2_000_000);
+	assert.deepEqual((await second.quote())([["direct", "middle"]]), { cost: Infinity, level: null, drawn: "open" });
+	assert.deepEqual((await second.quote({ newLabel: true }))([["direct", "middle"]]), { cost: 1_000_000, level: null, drawn: "open" });
+	assert.equal((await second.answerAll({ direct: "a" }, "middle", { newLabel: true })).answers[0].level, "middle");
+	const mixed = new Map([["direct", "strict"], ["some", "open"]]);
+	await assert.rejects((await openDevice(lottery)).answerAll({ direct: "a", some: "a" }, mixed), named("AnswerError", /one level where a lottery draws it/));
+});
+
+test("a lottery whose weight does not keep its promise, or that may protect less than was chosen, is refused", async () => {
+	const refused = (change) => assert.rejects(readSurvey(changed("lottery.json", change)), named("SurveyError", /hide_level/));
+	for (const stop of [0, -1, 1.5, "1", null, true, 2 ** 53]) await refused(({ hide_level }) => (hide_level.stop = stop));
+	await refused(({ hide_level }) => (hide_level.stop -= 1));
+	await refused(({ hide_level }) => (hide_level.epsilon = "1"));
+	await refused(({ hide_level }) => delete hide_level.lottery);
+	await refused(({ questions: [, some] }) => Object.assign(some.levels, { strict: "1.5", middle: "1" }));
+	await refused(({ questions: [, some] }) => ["levels", "mechanism", "weights"].forEach((part) => delete some[part].middle));
+	await refused(({ levels }) => (levels.middle.epsilon = "0.5"));
+	const weaker = await readSurvey(changed("lottery.json", ({ hide_level }) => (hide_level.stop += 1)));
+	assert.match((await openDevice(weaker)).explain("open", "direct"), /Who sees "strict" cannot know that you chose it; who sees "open" can\./);
+});
+
 const { publicKey, sign } = await makeSigner();
 const document = JSON.parse(surveyText("commute.json"));
 const edition = async (change, options = {}) => {

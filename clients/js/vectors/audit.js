@@ -9,7 +9,7 @@
  * several surveys, a step's round is the number of one) → {told: [[[body, or null
  * where it refuses, spent so far], …], …]}, or {error}.
  * {survey, question, level, set, draws: [[value, [random bytes in hexadecimal, …]], …]}: draw from these random bytes, without a question the
- * label of a hidden level → {drawn: [output, or null where other numbers of random bytes are asked for, …]}, or {error}.
+ * label of a hidden level, or the level of a lottery → {drawn: [output, or null where other numbers of random bytes are asked for, …]}, or {error}.
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -121,7 +121,8 @@ const fail = (error) => {
 
 const draw = async ({ survey: text, question, level, set, draws }) => {
 	const survey = await readSurvey(text);
-	const { channel } = question ? survey.question(question).levelOf(level) : survey.hiding;
+	const hider = survey.hiding?.channel ?? survey.hiding;
+	const channel = question ? survey.question(question).levelOf(level).channel : hider;
 	return { drawn: draws.map(([value, parts]) => drawFrom(channel, set ? BigInt(value) : Number(value), parts)) };
 };
 

@@ -63,7 +63,7 @@ const checkEditions = async ({ editions: described, name }) => {
 const revived = ([name, value]) => [name, value?.number ? Number(value.number) : value];
 
 /** Errors that say the same in all languages begin so; of others only the name is the same. */
-const SAME_WORDS = /^(question must be one that this device|question '|all answers|this answer costs|this report would bring|round must)/;
+const SAME_WORDS = /^(question must be one that this device|question '|all answers|level '|this answer costs|this report would bring|round must)/;
 
 const VERBS = {
 	answer: async (device, values, levels, newLabel) => {

@@ -76,7 +76,8 @@ def _sampled_stories(run: Run, question: Question, levels: tuple[str, ...]) -> I
     if not run.samples or len(answers) < 2 or ROUNDS * dearest > LARGEST_TOTAL * MICRO:
         yield "python", {}
         return
-    alone = only(run.survey, question)
+    # What answers tell at a level is what they tell where that level is used; `lottery` looks at how it is drawn.
+    alone = replace(only(run.survey, question), lottery=None)
     stories = [
         [Step(at + 1, {question.name: answers[own]}, levels[at]) for at, own in enumerate(pattern)]
         for pattern in STORIES

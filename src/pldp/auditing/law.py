@@ -99,6 +99,25 @@ class Recorder:
         return None
 
 
+def lottery_fault(draw: Recorder, stop: int, levels: int) -> str | None:
+    """Return what the draw of a level does otherwise than its published weight says, or nothing.
+
+    Every number that stops, and every one that does not, is tried on its side of the weight, for some chosen levels.
+    """
+    for chosen in {0, 1, levels // 2, levels - 1}:
+        for stays in range(levels):
+            numbers = [*[stop] * stays, stop - 1, *[NUMBER - 1] * levels][: levels - 1]
+            try:
+                drawn = draw(chosen, _exactly(*((number << SPARE_BITS).to_bytes(7, "little") for number in numbers)))
+            except Wrong as wrong:
+                return str(wrong)
+            if drawn != min(stays, chosen):
+                return f"level number {chosen}: a draw does not end at a lower one for exactly {stop} of 2^53 numbers"
+            if len(draw.fed[-1][1]) != levels - 1:
+                return f"level number {chosen}: other numbers are drawn than one for each level but the last"
+    return None
+
+
 def _exactly(*parts: bytes) -> RandomBytes:
     """Random bytes that are these, part by part."""
     answers = iter(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import shutil
 import tempfile
@@ -189,6 +190,8 @@ def _story_fault(survey: Survey, question: Question, story: Story, told: Sequenc
     due = 0
     for step, (body, spent) in zip(story, told, strict=True):
         paid = question.find_level(str(step.level))
+        if survey.lottery is not None and body is not None:  # the level that is used, which the report shows
+            paid = question.find_level(json.loads(body)["answers"][0]["level"])
         if step.round in rounds:
             if body != rounds[step.round]:
                 return f"round {step.round}: asked again, with this answer or another, the device sends another report"

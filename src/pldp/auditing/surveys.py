@@ -8,7 +8,7 @@ from typing import Any, Final
 from pldp.auditing.asking import ROUNDS, STORIES, sequence_rows
 from pldp.auditing.devices import only
 from pldp.auditing.exact import Exact, audit_channel, audit_level, level_odds, micro_of, question_tables, read_micro
-from pldp.auditing.hidden_reports import hidden_report_rows, together
+from pldp.auditing.hidden_reports import hidden_report_rows, lottery_rows, together
 from pldp.auditing.judging import AuditSettings
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import Comparison, claims_between
@@ -65,13 +65,15 @@ def _jobs(run: Run, *, sequences: bool) -> Iterator[Job]:
             yield Job(*name, len(compared.answers), partial(_level_rows, run, question, level, compared))
             if sequences:
                 yield Job(*name, len(STORIES), partial(sequence_rows, run, question, level, (own.name,) * ROUNDS))
-                if level and run.samples:
+                if level and run.samples and survey.lottery is None:  # there a change is an act of the person
                     changed = (own.name, question.levels[level - 1].name, own.name)
                     yield Job(*name, len(STORIES), partial(sequence_rows, run, question, level, changed))
         if survey.level_channel is not None:
             yield Job(question.name, HIDDEN, len(question.levels), partial(_hidden_rows, run, question))
     if survey.level_channel is not None:
         yield Job(together(survey), HIDDEN, 1, partial(hidden_report_rows, run))
+    if survey.lottery is not None:
+        yield Job(together(survey), HIDDEN, len(survey.levels), partial(lottery_rows, run))
     if run.samples and 1 < len(survey.questions) <= MOST_JOINT and survey.ask is None:
         yield Job(together(survey), survey.questions[0].levels[0].name, 3, partial(_joint_rows, run))
 

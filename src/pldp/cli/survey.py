@@ -36,6 +36,8 @@ from pldp.survey import (
 from pldp.words import of_hundred
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
+UNSIGNED: Final = "the survey is not signed: over its editions, nothing is promised about the level"
+MOST_SHOWN: Final = 8  # levels up to which a table says how often each is shown
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
 
@@ -78,6 +80,7 @@ def _check(args: argparse.Namespace) -> None:
         "channels": rows,
         "whole_report": {level.name: epsilon_text(report_epsilon(survey, level.name)) for level in survey.levels},
         "hidden_level": _hidden(survey),
+        "lottery": _drawn(survey),
         "repeat": repeat_mapping(survey),
         "shuffle": None if mixed is None else mixed.to_mapping(),
         "remarks": list(survey.remarks),
@@ -136,6 +139,19 @@ def _hidden(survey: Survey) -> dict[str, Any] | None:
     }
 
 
+def _drawn(survey: Survey) -> dict[str, Any] | None:
+    """Return how often people who chose a level show each one, and what that tells; `None` without a lottery."""
+    lottery, names = survey.lottery, [level.name for level in survey.levels]
+    if lottery is None:
+        return None
+    law = zip(names, lottery.law(len(names)), strict=True)
+    return {
+        "epsilon": epsilon_text(lottery.true_micro_epsilon),
+        "shown": {chosen: dict(zip(names, row, strict=True)) for chosen, row in law},
+        "signed": bool(survey.signer),
+    }
+
+
 def _promises(question: Question, level: int) -> list[dict[str, str]] | None:
     """Return what is promised for each label and what the channel keeps; `None` where one ε is that of the answer."""
     promises = question.promises(level)
@@ -184,6 +200,8 @@ def _show(console: Console, survey: Survey, content: dict[str, Any], mixed: Any)
             console.print(_promises_table(question.name, promises))
     if content["hidden_level"] is not None:
         _show_hidden(console, survey, content["hidden_level"])
+    if content["lottery"] is not None:
+        _show_drawn(console, content["lottery"])
     if mixed is not None:
         from pldp.cli.worth import show_shuffled  # noqa: PLC0415 - as above
 
@@ -206,7 +224,23 @@ def _show_hidden(console: Console, survey: Survey, hidden: dict[str, Any]) -> No
             f"{hidden['reports_within_cap']}"
         )
     if not hidden["signed"]:
-        console.print("the survey is not signed: over its editions, nothing is promised about the level")
+        console.print(UNSIGNED)
+
+
+def _show_drawn(console: Console, drawn: dict[str, Any]) -> None:
+    """Print how often people who chose a level show each one, and what that tells."""
+    strictest, *_, most_open = shown = drawn["shown"]
+    if len(shown) <= MOST_SHOWN:
+        rows = [(chosen, *(f"{100 * chance:.1f} %" for chance in row.values())) for chosen, row in shown.items()]
+        console.print(
+            make_table(("level chosen", *(f"shows {name}" for name in shown)), rows, range(1, 1 + len(shown)))
+        )
+    console.print(
+        f"devices draw the level that they use and show, once: who sees {strictest!r} cannot know that it was chosen "
+        f"(for a stricter choice, all reports together tell at most ε = {drawn['epsilon']}); who sees {most_open!r} can"
+    )
+    if not drawn["signed"]:
+        console.print(UNSIGNED)
 
 
 def _presentation(survey: Survey) -> list[str]:

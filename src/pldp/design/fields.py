@@ -18,7 +18,7 @@ LONG: Final = 2000  # characters beyond which a text is a passage
 OWN: Final = frozenset({"pldp", "levels", "questions", "kind"})
 """Keys that a form shows in a way of its own."""
 
-SPELLED: Final = frozenset({"weights", "stages", "budgets", "sides", "mechanism", "languages"})
+SPELLED: Final = frozenset({"weights", "stages", "budgets", "sides", "mechanism", "languages", "stop"})
 """Keys that no field shows: spelled-out channels, and texts in other languages."""
 
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -35,10 +35,14 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "repeat": ("Asking again", "What happens when the same person is asked again. Empty: once."),
     "hide_level": (
         "Hide the chosen level",
-        "A report then carries a random label instead of the level. Leave both empty to show the level.",
+        "By a random label instead of the level (the first two fields), or by a lottery. Leave all empty to show it.",
     ),
     "epsilon": ("ε of the label", "A smaller ε hides the level better."),
     "leak_cap": ("Most that a report may tell about the level", "ε of label and answers together."),
+    "lottery": (
+        "ε of a lottery",
+        "Devices may answer more strictly than was chosen, and show that. It does not add up over rounds.",
+    ),
     "answer_bytes": ("Bytes of an answer", "A limit for long lists of labels. Empty: 512."),
     "shuffle": ("A third party shuffles reports", "Who is trusted to shuffle reports before anyone else sees them."),
     "by": ("Who mixes", ""),
@@ -73,7 +77,7 @@ EXPLANATIONS: Final[Mapping[str, str]] = {
     "ask": "Each person is asked so many of the questions, picked at random by the device.",
     "repeat": "What happens when the same person is asked again.",
     "levels": "Protections that people can choose. A smaller ε protects more; the text is what people read.",
-    "hide_level": "Reports carry a random label instead of the chosen level.",
+    "hide_level": "Reports carry a random label instead of the chosen level; by a lottery, one that may be stricter.",
     "questions": "The questions: name for files, text for people, values for the labels.",
     "budget": "What the ε of a level protects: each label by itself, or the whole set.",
     "purpose": "What the numbers are for: their distribution, or only their mean.",

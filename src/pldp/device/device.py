@@ -17,7 +17,7 @@ from pldp.device.state import DeviceState, Sent, SentAnswer, SentLabel
 from pldp.errors import AnswerError, BudgetError, DeviceStateError
 from pldp.mechanisms import LARGEST_TOTAL, LevelPairs, Output, RandomBytes, epsilon_text, round_at_random
 from pldp.reports import Answer, Report, report_id
-from pldp.survey import ONCE, Question, Survey, add_pairs, charge, level_told, most_told, report_price
+from pldp.survey import ONCE, Lottery, Question, Survey, add_pairs, charge, level_told, most_told, report_price
 from pldp.usage import require
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ class Device:
         Either every answer fits the ledger, or none is drawn. Questions that one report of this round has answered get
         that report again. Where levels are hidden, all answers have one level, and its label is drawn once for this
         author and these levels; later reports repeat it, whatever level is chosen. With `new_label`, the person says
-        that they choose another level than before: a new label is drawn and charged, and the change may show.
+        that they choose another level than before: a new label is drawn and charged, and the change may show. By a
+        lottery, the level that is used and shown is drawn so; a stricter choice than that needs `new_label`.
         """
         if not values:
             raise AnswerError("nothing to answer: values must name at least one question")
@@ -255,12 +256,14 @@ class Device:
         survey, state = self.survey, self._state
         questions = [each.question for each in asked]
         self._check_names(questions)
+        labels = state.labels
+        if survey.lottery is not None:
+            asked, labels = self._draw_level(survey.lottery, asked, new_label=new_label)
         hidden = None if survey.level_channel is None else self._hide_level(asked, new_label=new_label)
         spends = [hidden.spend] if hidden else [self._spend(each) for each in asked]
         # Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
         ledger = state.ledger.after(*spends, survey_cap=survey.total_micro_epsilon)
         outputs = [self._draw(each) for each in asked]
-        labels = state.labels
         shown = [each.question.levels[each.level].name for each in asked]
         if hidden and survey.level_channel is not None:
             drawn = hidden.label or survey.levels[int(survey.level_channel.draw(asked[0].level, self._random))].name
@@ -274,6 +277,34 @@ class Device:
         sent = Sent(survey.hash, survey.author, survey.repeat, self.round, answers)
         state.keep(sent=(*state.sent, sent), ledger=ledger, labels=labels)
         return len(state.sent) - 1
+
+    def _draw_level(
+        self, lottery: Lottery, asked: list[_Asked], *, new_label: bool
+    ) -> tuple[list[_Asked], tuple[SentLabel, ...]]:
+        """Return the answers at the level that devices use, and all levels that are then kept; draw it if need be.
+
+        Only that level is kept, never the chosen one. What any level that can be drawn would cost is refused before.
+        """
+        survey, state = self.survey, self._state
+        if len({each.level for each in asked}) > 1:
+            raise AnswerError("all answers of a report must have one level where a lottery draws it")
+        chosen, names = asked[0].level, [level.name for level in survey.levels]
+        before = state.label(survey.author, survey.level_set)
+        if before is not None and not new_label:
+            place = names.index(before.label)
+            if place > chosen:
+                raise AnswerError(
+                    f"level {names[chosen]!r} is stricter than {before.label!r}, which this device uses: ask for a new "
+                    "draw (new_label), which shows that the level changed"
+                )
+            return [each._replace(level=place) for each in asked], state.labels
+        for place in range(chosen + 1):
+            spends = [self._spend(each._replace(level=place)) for each in asked]
+            state.ledger.after(*spends, survey_cap=survey.total_micro_epsilon)
+        place = lottery.draw(chosen, len(names), self._random)
+        drawn = SentLabel(survey.author, survey.level_set, names[place], ())
+        others = (each for each in state.labels if each[:2] != drawn[:2])
+        return [each._replace(level=place) for each in asked], (*others, drawn)
 
     def _hide_level(self, asked: list[_Asked], *, new_label: bool) -> _Hidden:
         """Say what a report that hides its level costs, and which label it repeats; refuse what tells too much.

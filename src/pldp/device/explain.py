@@ -4,7 +4,7 @@ from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger
 from pldp.device.wording import times
 from pldp.mechanisms import epsilon_text
-from pldp.survey import FRESH, ONCE, Question, Survey, hidden_prices, prices
+from pldp.survey import FRESH, ONCE, Lottery, Question, Survey, hidden_prices, prices
 
 
 def explain_level(survey: Survey, question: Question, level: int) -> str:
@@ -16,6 +16,8 @@ def explain_level(survey: Survey, question: Question, level: int) -> str:
 
 def _about_the_level(survey: Survey, question: Question) -> str:
     leak, joint = survey.level_leak(), survey.value_and_level_epsilon(question.name)
+    if survey.lottery is not None:
+        return _about_the_lottery(survey.lottery, survey.levels[0].name, survey.levels[-1].name)
     if leak is None or joint is None:
         return "Your report shows the level that you chose."
     asked = survey.ask or len(survey.questions)
@@ -23,6 +25,15 @@ def _about_the_level(survey: Survey, question: Question) -> str:
     return (
         f"Your level is hidden: label and {answers} together change the odds between any two levels at most "
         f"{times(leak)};\nlabel and this answer, between any two pairs of answer and level, at most {times(joint)}."
+    )
+
+
+def _about_the_lottery(lottery: Lottery, strictest: str, most_open: str) -> str:
+    return (
+        "Your device may answer more strictly than you chose, and then changes these odds less. Your report shows the "
+        f'level that it used. Who sees "{strictest}" cannot know that you chose it; who sees "{most_open}" can.\n'
+        "For a stricter choice, all your reports together change the odds at most "
+        f"{times(lottery.true_micro_epsilon)}."
     )
 
 
@@ -43,6 +54,13 @@ def explain_cap(survey: Survey, ledger: Ledger, level_cap: int) -> str:
     whom = "the signer of this survey" if survey.account else "all surveys without a signature that it trusts"
     spent = epsilon_text(ledger.spent_by(survey.account))
     words = f"Your device stops at ε = {epsilon_text(ledger.cap)} for {whom}; {spent} is spent."
+    if survey.lottery is not None:
+        kept = (
+            "The level that it uses is drawn once for the signer of this survey: later reports use it again."
+            if survey.signer
+            else "This survey is not signed: over its editions nothing is promised about your level, as each draws one."
+        )
+        return f"{words}\n{kept}"
     if survey.level_channel is None:
         return words
     kept = (

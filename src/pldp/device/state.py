@@ -1,8 +1,9 @@
 """What a device remembers: a secret, the reports and labels that it has sent, the ledger; in memory or in one file.
 
 Of an answer it keeps what the report says and nothing else. The permanent outputs of tracked answers are derived from
-the secret and stored nowhere. Of a hidden level it keeps the label as it was sent: anything derived from the level,
-such as a keyed hash that would show a change, would give the level to a thief of the state who tries each one.
+the secret and stored nowhere. Of a hidden level it keeps the label as it was sent, or the level that a lottery drew:
+anything derived from the chosen level, such as a keyed hash that would show a change, would give it to a thief of the
+state who tries each one.
 
 Every answer holds a lock (between threads, and between processes through the file), reads the file again, and writes
 it before anything leaves, so that two programs of one person cannot spend the same budget twice.
@@ -67,7 +68,8 @@ class SentLabel(NamedTuple):
     """The label of a hidden level, as it was sent to one author, for one set of levels (a hash).
 
     `told` is what label and outputs have told for each level (row) against each other one (column), in micro-ε. It
-    follows from which questions were answered, at whatever level.
+    follows from which questions were answered, at whatever level. A lottery's level is kept in the same way and tells
+    nothing more with further answers: there `told` is empty.
     """
 
     author: str

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from pldp.design import proofs
 from pldp.kit.facts import Facts
+from pldp.mechanisms import epsilon_text
 from pldp.show import Table, bullets, page, paragraph, table
 
 OPEN: Final = re.compile(r"\[[^\]]+\]")
@@ -87,9 +88,13 @@ def _proofs(facts: Facts, say: Callable[..., str]) -> list[str]:
 
 def _about_level(facts: Facts, say: Callable[..., str]) -> str:
     """Say whether reports show the level, or what they tell about it."""
+    survey, lottery = facts.survey, facts.survey.lottery
+    editions = say("editions_signed" if survey.signer else "editions_unsigned")
+    if lottery is not None:
+        ends = {"strictest": survey.levels[0].name, "open": survey.levels[-1].name}
+        return say("lottery", lottery_epsilon=epsilon_text(lottery.true_micro_epsilon), editions=editions, **ends)
     if facts.level is None:
         return say("shown")
-    editions = say("editions_signed" if facts.survey.signer else "editions_unsigned")
     return say("hidden", level_epsilon=facts.level["epsilon"], level_cap=facts.level["cap"], editions=editions)
 
 

@@ -33,7 +33,18 @@ if TYPE_CHECKING:
     from pldp.mechanisms.leak import LevelPairs, level_evidence, level_leak, pair_evidence
     from pldp.mechanisms.minimax.channel import Minimax, enough_points
     from pldp.mechanisms.number import Grid, NumberChannel, noise_at, noise_variances, position, round_at_random
-    from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
+    from pldp.mechanisms.output import (
+        BIT_TOTAL,
+        TOTAL,
+        Bits,
+        Form,
+        Integers,
+        Output,
+        Places,
+        RandomBytes,
+        as_int,
+        draw_53_bits,
+    )
     from pldp.mechanisms.privset.channel import PrivSet
     from pldp.mechanisms.projective.blocks import BlockChannel
     from pldp.mechanisms.projective.channel import ProjectiveResponse
@@ -82,8 +93,8 @@ __all__ = [
     "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes", "SetChannel", "SetLimits",
     "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding",
     "UnaryEncoding", "ValueResponse", "WeightedResponse", "WideLaplace", "WindowChannel", "as_int", "build",
-    "build_stages", "build_whole_set", "categorical", "enough_points", "epsilon_text", "family", "hideable",
-    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_evidence",
+    "build_stages", "build_whole_set", "categorical", "draw_53_bits", "enough_points", "epsilon_text", "family",
+    "hideable", "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_evidence",
     "level_leak", "micro_epsilon", "most_accurate", "names", "noise_at", "noise_variances", "pair_evidence",
     "places_of", "planned_share", "position", "pure", "read", "read_stages", "report_promise", "round_at_random",
     "set_of", "suitable", "summed_variances", "value_promise",
@@ -128,6 +139,7 @@ __getattr__, __dir__ = lazy_exports(
             "Places",
             "RandomBytes",
             "as_int",
+            "draw_53_bits",
         ),
         "pldp.mechanisms.privset.channel": ("PrivSet",),
         "pldp.mechanisms.projective.blocks": ("BlockChannel",),

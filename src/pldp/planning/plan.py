@@ -267,6 +267,8 @@ def _question_plan(
 ) -> QuestionPlan:
     kind, shares = BY_KIND[question.kind], assumed.shares
     mix = np.array(list(_mix(survey, question, level_mix).values()))
+    if survey.lottery is not None:  # the levels that devices use
+        mix = mix @ np.array(survey.lottery.law(len(mix)))
     reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
     chosen = [place for place, share in enumerate(mix) if share > 0]
     plans = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)

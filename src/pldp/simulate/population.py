@@ -16,13 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
+from pldp.mechanisms import TOTAL
 from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, Values, arrays
 from pldp.records import Brief, Record
 from pldp.reports.columns import Forms, batch_rows, packed_column, schema, write_parquet
 from pldp.simulate.kinds import BY_KIND
 from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb, round_positions
-from pldp.survey import SCHEMA, TRACKED, Question, Survey
+from pldp.survey import SCHEMA, TRACKED, Lottery, Question, Survey
 from pldp.usage import require
 
 LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
@@ -134,8 +135,8 @@ class Population(Record):
     ) -> Population:
         questions = map(survey.question, values)
         levels = {each.name: _choose_levels(each, values[each.name], level_mix, generator) for each in questions}
-        if survey.level_channel is not None and levels:
-            # A report that hides its level has one for all answers: that chosen for the first question.
+        if (survey.level_channel is not None or survey.lottery is not None) and levels:
+            # A report that hides its level, or draws it, has one for all answers: that chosen for the first question.
             levels = dict.fromkeys(levels, next(iter(levels.values())))
         return cls(values, levels)
 
@@ -200,6 +201,8 @@ def simulate_reports(
     ids are random too, but seeded: they are for simulation only.
     """
     rows = rows or batch_rows(schema(survey))
+    if survey.lottery is not None:
+        population = _draw_levels(survey.lottery, survey, population, seed)
     seeds = np.random.SeedSequence([seed, 2] if round == 1 else [seed, 2, round]).spawn(-(-population.size // rows))
     if survey.repeat == TRACKED:
         population = _settle(survey, population, seed)
@@ -208,6 +211,17 @@ def simulate_reports(
         # Devices repeat the label of a hidden level: the same people draw the same ones in every round.
         labels = _Labels(survey, part.stop - part.start, np.random.default_rng([seed, 6, start]))
         yield _batch(survey, population, part, labels, np.random.default_rng(child))
+
+
+def _draw_levels(lottery: Lottery, survey: Survey, population: Population, seed: int) -> Population:
+    """Return the same people with the levels that their devices use instead of the chosen ones, in every round."""
+    generator = np.random.default_rng([seed, 7])
+    drawn, goes_on = np.zeros(population.size, np.uint8), np.ones(population.size, bool)
+    for _ in survey.levels[1:]:
+        goes_on &= generator.integers(0, TOTAL, population.size) >= lottery.stop
+        drawn += goes_on
+    levels = {name: np.minimum(chosen, drawn) for name, chosen in population.levels.items()}
+    return Population(population.values, levels)
 
 
 def _settle(survey: Survey, population: Population, seed: int) -> Population:

@@ -18,6 +18,7 @@ from pldp.survey.kinds import KINDS, Choice, Choices, Number
 from pldp.survey.languages import language_warnings
 from pldp.survey.logo import Logo, read_logo
 from pldp.survey.lookalikes import refuse_unclear, unclear_texts
+from pldp.survey.lottery import Lottery
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.names import name_warnings
 from pldp.survey.parsing import LONGEST_JSON, parse_json, parse_toml
@@ -40,7 +41,7 @@ from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
     "FRESH", "KINDS", "LEVEL_CAP", "LIFETIME_CAP", "LONGEST_JSON", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices",
-    "Logo", "Number", "Price", "Question", "Share", "Signature", "Survey", "add_pairs", "affordable_reports",
+    "Logo", "Lottery", "Number", "Price", "Question", "Share", "Signature", "Survey", "add_pairs", "affordable_reports",
     "affordable_rounds", "affordable_sets", "charge", "dead_ends", "dearest_report", "hash_of", "hidden_prices",
     "language_warnings", "largest_pairs", "leak_warnings", "level_told", "load", "loads", "make_key", "most_told",
     "name_warnings", "parse_json", "parse_toml", "prices", "read_logo", "refuse_unclear", "repeat_mapping",

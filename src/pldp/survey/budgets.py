@@ -23,6 +23,7 @@ from pldp.budgets import Cost, Level, allocate, exchange, fraction_levels
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, MICRO, epsilon_text
 from pldp.survey.entries import open_entry, read_weight
+from pldp.survey.lottery import is_lottery
 from pldp.survey.question import Entry, Question
 from pldp.survey.reading import naming, read_epsilon, read_fraction
 from pldp.survey.repeat import TRACKED
@@ -124,7 +125,8 @@ def _spell(
     """Return the questions with the ε of their levels, and remarks."""
     ask = survey.get("ask")
     asked = ask if type(ask) is int and 0 < ask < len(questions) else None
-    hidden, tracked = "hide_level" in survey, survey.get("repeat") == TRACKED
+    hidden = "hide_level" in survey and not is_lottery(survey["hide_level"])
+    tracked = survey.get("repeat") == TRACKED
     answer_bytes = survey.get("answer_bytes")
     names = tuple(Level(name, 1) for name in fractions)
     fixed, shares = 0, {}

@@ -36,6 +36,7 @@ from pldp.survey.languages import ENGLISH, LANGUAGE_SCHEMA, read_language, with_
 from pldp.survey.languages import SCHEMA as LANGUAGES_SCHEMA
 from pldp.survey.lines import line_of
 from pldp.survey.lookalikes import refuse_unclear
+from pldp.survey.lottery import check_stricter_protects, is_lottery, read_lottery
 from pldp.survey.mixing import read_shuffle
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.parsing import parse_json, parse_toml, read_bounded
@@ -180,22 +181,32 @@ def _build(survey: dict[str, Any], remarks: tuple[str, ...]) -> Survey:
     levels = _levels(survey["levels"], LARGEST_TOTAL if in_all else LARGEST_EPSILON)
     ask = _ask(survey.get("ask"), len(entries))
     answer_bytes = _answer_bytes(survey.get("answer_bytes", ANSWER_BYTES))
-    hiding = read_hiding(survey.get("hide_level"), levels, ask or len(entries))
+    entry = survey.get("hide_level")
+    lottery = read_lottery(entry, levels) if is_lottery(entry) else None
+    hiding = None if lottery is not None else read_hiding(entry, levels, ask or len(entries))
     repeat = survey.get("repeat", ONCE)
     check_known(repeat, "repeat", RULES)
     if hiding is not None and repeat == TRACKED:
         raise SurveyError(
             "hide_level: levels cannot be hidden where answers are tracked, as every report would tell about the level "
-            'again; ask with repeat = "once" or "fresh", or let reports show the level'
+            'again; ask with repeat = "once" or "fresh", or hide them by a lottery (hide_level = { lottery = 1 })'
         )
     questions = tuple(
         _read_question(
-            entry, f"questions[{index}]", levels, hiding, tracked=repeat == TRACKED, answer_bytes=answer_bytes
+            table,
+            f"questions[{index}]",
+            levels,
+            hiding,
+            every_level=hiding is not None or lottery is not None,
+            tracked=repeat == TRACKED,
+            answer_bytes=answer_bytes,
         )
-        for index, entry in enumerate(entries)
+        for index, table in enumerate(entries)
     )
     check_distinct([question.name for question in questions], "questions", "names")
     label = None if hiding is None else label_channel(hiding, levels, questions)
+    if lottery is not None:
+        check_stricter_protects(questions)
     return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
@@ -206,6 +217,7 @@ def _build(survey: dict[str, Any], remarks: tuple[str, ...]) -> Survey:
         level_micro_epsilon=None if label is None else label.micro_epsilon,
         level_budgets=() if label is None else label.budgets,
         leak_cap=None if hiding is None else hiding.leak_cap,
+        lottery=lottery,
         repeat=repeat,
         shuffle=read_shuffle(survey.get("shuffle")),
         texts=read_texts(survey.get("texts")),
@@ -222,11 +234,12 @@ def _read_question(
     survey_levels: tuple[Level, ...],
     hiding: Hiding | None,
     *,
+    every_level: bool,
     tracked: bool,
     answer_bytes: int,
 ) -> Question:
     made, opened = open_entry(entry, key, survey_levels, hiding=hiding, tracked=tracked, answer_bytes=answer_bytes)
-    if hiding is not None:
+    if every_level:
         table, levels = with_every_level(opened.table, opened.key, opened.levels, survey_levels)
         opened = opened._replace(table=table, levels=levels)
     weight, required, question = read_weight(opened), read_required(opened), made.read(opened)

@@ -26,6 +26,7 @@ from pldp.mechanisms import (
     most_accurate,
 )
 from pldp.survey.hidden_prices import LEVEL_CAP, affordable_reports, largest_pairs, most_told
+from pldp.survey.lottery import KEYS as LOTTERY_KEYS
 from pldp.survey.question import Entry, Question, Schema, ref, table_of
 from pldp.survey.reading import fail, naming, read_epsilon, read_fraction, read_table
 
@@ -54,7 +55,7 @@ KEYS: Final[Mapping[str, Schema]] = {
 }
 """Keys of `hide_level` with their JSON Schema."""
 
-PER_LEVEL: Final = ("mechanism", "weights", "budgets", "levels")
+PER_LEVEL: Final = ("mechanism", "weights", "budgets", "levels", "sides", "permanent", "stages")
 """Keys of a question that may have an entry per level."""
 
 
@@ -119,9 +120,9 @@ def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hid
     """Read `hide_level` of a survey whose people answer so many questions."""
     if entry is None:
         return None
-    table = read_table(entry, "hide_level", KEYS)
+    table = read_table(entry, "hide_level", {**KEYS, **LOTTERY_KEYS})
     if "epsilon" not in table and "leak_cap" not in table:
-        raise SurveyError("hide_level: epsilon is missing (or leak_cap, from which it is derived)")
+        raise SurveyError("hide_level: epsilon is missing (or leak_cap, from which it is derived, or lottery)")
     if len(levels) < 2:
         fail("hide_level", "must have at least two levels to hide among", len(levels))
     if len({level.micro_epsilon for level in levels}) < len(levels):

@@ -15,6 +15,7 @@ from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import CategoricalChannel, LevelPairs, Micro
 from pldp.survey.hidden_prices import add_pairs, label_evidence, largest_pairs, most_told
 from pldp.survey.languages import ENGLISH, Shown, Translation, survey_texts
+from pldp.survey.lottery import LOTTERY, Lottery, lottery_document
 from pldp.survey.mixing import Shuffle
 from pldp.survey.question import Question, canonical, hash_of
 from pldp.survey.texts import NO_TEXTS, Texts, closing_time
@@ -44,6 +45,7 @@ class Survey:
     level_micro_epsilon: int | None = None  #: The ε promised for that label, where it is set.
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
+    lottery: Lottery | None = None  #: Draws the level that devices use and show; `None`: they use the chosen one.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
     shuffle: Shuffle | None = None  #: Who mixes reports before anyone else sees them, where the survey says so.
     texts: Texts = NO_TEXTS  #: Introduction, thanks, contact and notice.
@@ -133,6 +135,8 @@ class Survey:
                 }
             if self.leak_cap is not None:
                 document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
+        if self.lottery is not None:
+            document["hide_level"] = lottery_document(self.lottery)
         if self.repeat != "once":
             document["repeat"] = self.repeat
         if self.shuffle is not None:
@@ -195,9 +199,12 @@ class Survey:
 
     @cached_property
     def level_set(self) -> str:
-        """What a device knows a hidden choice of levels by: names and ε in their order, and the label's weights."""
-        label = self.level_channel
-        weights = None if label is None else [label.mechanism, label.weights()]
+        """What a device knows a hidden choice of levels by: names and ε in order, and the weights that hide it."""
+        label, weights = self.level_channel, None
+        if self.lottery is not None:
+            weights = [LOTTERY, {"stop": self.lottery.stop}]
+        elif label is not None:
+            weights = [label.mechanism, dict(label.weights())]
         return hash_of([[[level.name, level.micro_epsilon] for level in self.levels], weights])
 
     @property
@@ -248,10 +255,11 @@ class Survey:
             if self.total_micro_epsilon is None
             else f"; one person can spend ε = {epsilon_text(self.total_micro_epsilon)} in all"
         )
+        shown = "the chosen level" if self.lottery is None else "a level that may be stricter than the chosen one"
         facts = {
             f"Asked by {self.collector}.": bool(self.collector),
             asked: self.ask is not None and self.ask < len(self.questions),
-            f"{dearest}{total}. Reports {'hide' if self.level_channel else 'show'} the chosen level.": True,
+            f"{dearest}{total}. Reports {'hide the chosen level' if self.level_channel else f'show {shown}'}.": True,
         }
         return [text for text, holds in facts.items() if holds]
 

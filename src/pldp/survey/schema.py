@@ -11,6 +11,8 @@ from pldp.mechanisms import AUTO, LARGEST_EPSILON, LARGEST_TOTAL, names
 from pldp.survey.file import KEYS, REQUIRED
 from pldp.survey.hiding import KEYS as HIDING_KEYS
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
+from pldp.survey.lottery import KEYS as LOTTERY_KEYS
+from pldp.survey.lottery import LOTTERY
 from pldp.survey.mixing import KEYS as SHUFFLE_KEYS
 from pldp.survey.model import SCHEMA
 from pldp.survey.question import Question, ref
@@ -89,10 +91,14 @@ _SIMPLE: Final[dict[str, Any]] = {
     },
     "hide_level": {
         "type": "object",
-        "anyOf": [{"required": ["epsilon"]}, {"required": ["leak_cap"]}],
+        "anyOf": [
+            {"required": ["epsilon"], "properties": dict.fromkeys(LOTTERY_KEYS, False)},
+            {"required": ["leak_cap"], "properties": dict.fromkeys(LOTTERY_KEYS, False)},
+            {"required": [LOTTERY], "properties": dict.fromkeys(HIDING_KEYS, False)},
+        ],
         "additionalProperties": False,
         "description": "perturb the chosen level, too",
-        "properties": dict(HIDING_KEYS),
+        "properties": {**HIDING_KEYS, **LOTTERY_KEYS},
     },
     "shuffle": {
         "type": "object",

@@ -9,7 +9,7 @@ export { read, takes };
 
 export const [keys, options] = [["values", "sides"], ["at_most", "exclusive", "option_order"]];
 
-const pairsOf = ({ sides, levels, values }, level, micro, key) => {
+export const pairsOf = ({ sides, levels, values }, level, micro, key) => {
 	const lines = table(sides, key, [...levels.keys()]).get(level);
 	check(Array.isArray(lines) && lines.length === values.length, key);
 	return lines.map((line) => {

@@ -22,6 +22,8 @@ export const openBudget = async (device, room, newLabel) => {
 		room,
 		cost: (answers) => priced(answers).cost,
 		level: (answers) => priced(answers).level,
+		/** The level that a lottery drew before. */
+		drawn: quote([]).drawn,
 		known: (answers) => JSON.stringify(priced(answers)),
 		allows: (answers) => {
 			const { cost, level } = priced(answers);
@@ -69,7 +71,7 @@ export const dearest = (answers, budget) => {
 
 /** What answering everything costs over time, by the survey's rule for repeats. */
 const costOf = ({ repeat, hiding }, answers, budget, cap) => {
-	if (hiding) {
+	if (hiding?.channel) {
 		// The report as a whole tells the same at every level; about the answers alone, a stricter level tells less.
 		const alone = sum(answers.map(({ level }) => level.charge));
 		return `${t("level.alone", { odds: questionOdds(alone), epsilon: epsilon(alone) })} ${t(`level.${repeat}`, { first: epsilon(budget.cost(answers)) })}`;

@@ -66,11 +66,13 @@ const showReport = (survey, report, cost) => {
 	byId("cost").textContent = t("report.cost", { cost: epsilon(cost) });
 };
 
-/** Where levels are hidden and a label was sent: what was told so far, and the offer to say that the level is another one. */
-const showLabel = (level, isNew, changed) => {
-	if (!level?.hasLabel) return byId("label").replaceChildren();
-	const told = t("choose.told", { times: times(deviceWords(), level.before), stop: times(deviceWords(), level.cap) });
-	const box = option("checkbox", "new-label", "new-label", t("choose.new label"), { checked: isNew });
+/** Where levels are hidden and a label or level was drawn: what was told so far, and the offer to say that the level is another one. */
+const showLabel = (level, drawn, isNew, changed) => {
+	if (!level?.hasLabel && !drawn) return byId("label").replaceChildren();
+	const told = drawn
+		? t("choose.drawn", { level: levelName(drawn) })
+		: t("choose.told", { times: times(deviceWords(), level.before), stop: times(deviceWords(), level.cap) });
+	const box = option("checkbox", "new-label", "new-label", drawn ? t("choose.new draw") : t("choose.new label"), { checked: isNew });
 	on(box, "change", changed);
 	return byId("label").replaceChildren(make("p", { className: "muted small" }, told), box);
 };
@@ -182,7 +184,7 @@ export const openSteps = (survey, device, sending, changed) => {
 		[levels, report, budget] = [open, null, next];
 		forget();
 		showLevels(byId("levels"), survey, levels, budget, device.ledger().cap);
-		showLabel(budget.level([]), newLabel(), () => offer(asked).then(() => byId("new-label")?.focus()));
+		showLabel(budget.level([]), budget.drawn, newLabel(), () => offer(asked).then(() => byId("new-label")?.focus()));
 		for (const each of byId("choosing").elements) if (each.name === "level" && each.value === ticked) each.checked = true;
 		show("spent-out", questions.length > 0 && !levels.length);
 		byId("spent-out").textContent = t(isToldEnough(questions, budget) ? "spent level" : "spent out", { stop: times(deviceWords(), budget.level([])?.cap ?? 0) });

@@ -8,7 +8,7 @@ import { openSending } from "./sending.js";
 import { announce, failed, on, show } from "./status.js";
 import { openSharing } from "./sharing.js";
 import { openSteps } from "./steps.js";
-import { collectorOf, day, deviceWords, nameOf, openWords, passageOf, t, titleOf, typedNumber } from "./words.js";
+import { collectorOf, day, deviceWords, levelName, nameOf, openWords, passageOf, t, titleOf, typedNumber } from "./words.js";
 
 const metaOf = (name) => document.querySelector(`meta[name="${name}"]`).content;
 const collector = new URL(metaOf("pldp-collector"), document.baseURI);
@@ -78,6 +78,12 @@ const showLanguages = ({ language, offered }, present) => {
 	show("language", offered.length > 1);
 };
 
+/** Whether reports show the chosen level. */
+const aboutShown = ({ hiding, levels }) => {
+	if (hiding?.channel) return t("choose.hidden");
+	return hiding ? t("choose.lottery", { strictest: levelName(levels[0].name), open: levelName(levels.at(-1).name) }) : t("choose.shown");
+};
+
 const introduce = (survey, { ended = false, retain_days: days }) => {
 	document.title = titleOf(survey);
 	byId("title").textContent = titleOf(survey);
@@ -85,7 +91,7 @@ const introduce = (survey, { ended = false, retain_days: days }) => {
 	byId("collector").textContent = facts.filter(Boolean).join(" · ");
 	if (survey.logo) byId("logo").src = new URL("v1/logo", collector);
 	show("logo", Boolean(survey.logo));
-	byId("shown").textContent = t(survey.hiding ? "choose.hidden" : "choose.shown");
+	byId("shown").textContent = aboutShown(survey);
 	if (survey.shuffle) byId("mixing").textContent = explainShuffle(survey.shuffle, deviceWords());
 	show("mixing", Boolean(survey.shuffle));
 	showPassages(survey);
@@ -109,7 +115,7 @@ const start = async () => {
 		showLedger(survey, device);
 		await showAnswered(survey, device, sending, open);
 	};
-	/** Offer what is left, too; where levels are hidden, everything goes into one report. */
+	/** Offer what is left, too; where labels hide levels, everything goes into one report. */
 	const restart = async () => {
 		await update();
 		const answered = await device.answered();
@@ -117,7 +123,7 @@ const start = async () => {
 		const barred = uninvited(invitation, await sending.account());
 		byId("uninvited").textContent = barred;
 		show("uninvited", Boolean(barred));
-		const none = !open || barred || (survey.hiding && answered.length);
+		const none = !open || barred || (survey.hiding?.channel && answered.length);
 		await offer(none ? [] : left.map((name) => survey.question(name)));
 	};
 	const sending = await openSending(survey, device, collector, update, restart);
