@@ -20,6 +20,9 @@ SAME_SUMS: Final = arithmetic() == (FOLDER / "arithmetic.txt").read_text().strip
 """Whether this machine rounds as the one where the files were made: fits stop elsewhere if it does not."""
 
 SAME: Final = exactly(1e-9 if SAME_SUMS else 1e-2)
+FIT: Final = exactly(1e-6 if SAME_SUMS else 1e-2)
+"""A likelihood is climbed until little is left, so where it ends depends a little on where it began."""
+
 KEPT: Final = kept()
 
 
@@ -27,7 +30,8 @@ KEPT: Final = kept()
 def test_an_estimate_is_the_frozen_one(name: str) -> None:
     numbers = ROWS[name]()
     assert numbers["reports"] == KEPT[name]["reports"], "other reports, so the estimates say nothing"
-    assert list(SAME.broken(gap_of(numbers, KEPT[name]))) == []
+    same = FIT if name.endswith("likelihood") else SAME
+    assert list(same.broken(gap_of(numbers, KEPT[name]))) == []
 
 
 def test_every_row_is_kept() -> None:
