@@ -110,8 +110,7 @@ class Spread(NamedTuple):
         """Return how likely a sum of squares is at most this if the point is so far away, where it seems to be."""
         towards = self.parts / math.sqrt(float((self.parts**2).sum()))
         centres = (distance * towards) ** 2 / self.variances
-        moments = [float((self.variances**k * (1 + k * centres)).sum()) for k in (1, 2, 3, 4)]
-        first, second, third, fourth = moments
+        first, second, third, fourth = (float((self.variances**k * (1 + k * centres)).sum()) for k in (1, 2, 3, 4))
         skew, tail = third / second**1.5, fourth / second**2
         if skew**2 > tail:
             root = 1 / (skew - math.sqrt(skew**2 - tail))

@@ -104,10 +104,7 @@ class Side(ABC):
 
     @abstractmethod
     def given(self, level: int) -> FloatArray:
-        """Return the mean products of two `functionals`, given each value: values × functionals × functionals.
-
-        Functionals are those of all values, one value after the other. Only where values are exclusive.
-        """
+        """Return the mean products of two `functionals` of all values, given each of exclusive values: values first."""
 
     @property
     def functionals(self) -> FloatArray:
@@ -131,10 +128,7 @@ class Side(ABC):
         return ()
 
     def reach(self, *, apart: bool) -> tuple[ShareProfile, ...]:
-        """Return where its shares can be, if that is farther than their errors say.
-
-        With `apart` people of every level may have a distribution of their own.
-        """
+        """Return where its shares can be, if that is farther than errors say, with levels that are alike or `apart`."""
         del apart
         return ()
 
