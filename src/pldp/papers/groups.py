@@ -1,7 +1,7 @@
 """Reports of one question by level, or by the label that hides the level: unbiased shares and fits beside each other.
 
-The papers, and anyone who compares channels, count reports without a survey: a `Group` is what people of one channel sent.
-Where levels are hidden (`HiddenReports`), a person of level i, drawn from the distribution ρ, sends an output of
+The papers, and anyone who compares channels, count reports without a survey: a `Group` is what people of one channel
+sent. Where levels are hidden (`HiddenReports`), a person of level i, drawn from the distribution ρ, sends an output of
 channel Q_i and a label s from G(s|i). With the shares f, an observed pair (s, z) has the probability
 
     P(s, z) = Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j).
