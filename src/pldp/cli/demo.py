@@ -19,7 +19,7 @@ from rich.console import Console
 
 from pldp import Device, __version__, show
 from pldp.cli.arguments import add_seed_option, check_seed
-from pldp.cli.output import add_html_option, add_json_option, console_for, emit_json, show_result, write_page
+from pldp.cli.output import add_details_option, add_html_option, add_json_option, console_for, emit_json, show_results, write_page
 from pldp.cli.simulate import send_people
 from pldp.collector import Sender, Settings
 from pldp.errors import ReportError
@@ -48,6 +48,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_seed_option(parser, "of the simulated devices")
     add_html_option(parser, "table and picture")
     add_json_option(parser)
+    add_details_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -83,7 +84,7 @@ def _run(args: argparse.Namespace) -> None:
     console = console_for(args)
     if args.json != "-":
         _show_way(console, survey, report, collected)
-        show_result(console, content["questions"][0])
+        show_results(console, content["questions"][:1], args)
         console.print(verdict)
     if args.html:
         words = (f"{result.reports:,} people of {DATASETS['adult_education']}.", verdict)

@@ -13,7 +13,7 @@ from rich.console import Console
 from pldp import __version__, show
 from pldp.cli.arguments import add_pair_option, check_plot, read_known
 from pldp.cli.options import add_estimate_options, flag_of, read_estimate_options
-from pldp.cli.output import add_html_option, add_json_option, emit, progress_bar, say_written, show_result, write_page
+from pldp.cli.output import add_details_option, add_html_option, add_json_option, emit, progress_bar, say_written, show_results, write_page
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Options, Result, Results, applies, change, combine, cross, estimate, trend
 from pldp.tallies import Tally
@@ -40,6 +40,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_html_option(parser)
     add("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
     add_json_option(parser)
+    add_details_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -63,7 +64,7 @@ def _run(args: argparse.Namespace) -> None:
     for name, reason in results.missing.items():
         sys.stderr.write(f"pldp: {name} has no result: {reason}\n")
     content = results.to_mapping(args.confidence)
-    emit(args, content, lambda console: _show(console, content))
+    emit(args, content, lambda console: _show(console, content, args))
     if args.html:
         closing = f"Survey {results.survey}. Made by pldp {__version__}."
         write_page(args, show.results_page(content, closing=closing))
@@ -127,9 +128,13 @@ def _trend(tallies: list[Tally], args: argparse.Namespace, options: Mapping[str,
     return trend(rounds, names=names if len(set(names)) == len(names) else (), overlap=args.overlap)
 
 
-def _show(console: Console, content: Mapping[str, Any]) -> None:
-    for result in (*content["questions"], *content["tables"]):
-        show_result(console, result)
+def _show(console: Console, content: Mapping[str, Any], args: argparse.Namespace) -> None:
+    """Print the questions; tables only where they are asked for."""
+    asked = args.pair or args.details or not content["questions"]
+    show_results(console, [*content["questions"], *(content["tables"] if asked else ())], args)
+    if content["tables"] and not asked:
+        pairs = " ".join(f"--pair {','.join(table['questions'])}" for table in content["tables"] if "questions" in table)
+        console.print(f"Also counted together: {pairs}", style="dim", soft_wrap=True)
 
 
 def _estimate(tally: Tally, args: argparse.Namespace, given: Mapping[str, Any]) -> Results:

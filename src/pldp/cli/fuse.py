@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pldp import __version__, show
 from pldp.cli.options import add_estimate_options, flag_of, read_estimate_options
-from pldp.cli.output import add_html_option, add_json_option, emit, make_table, progress_bar, show_result, write_page
+from pldp.cli.output import add_details_option, add_html_option, add_json_option, emit, make_table, progress_bar, show_results, write_page
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Results, estimate_fused, fused_applies
 from pldp.mechanisms import Channel, build, epsilon_text, family, micro_epsilon
@@ -62,6 +62,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--buckets", type=int, metavar="COUNT", help=f"of plain tables with numbers (default {BUCKETS})")
     add_html_option(parser)
     add_json_option(parser)
+    add_details_option(parser)
     parser.set_defaults(run=_run)
 
 
@@ -83,7 +84,7 @@ def _run(args: argparse.Namespace) -> None:
     for name, reason in results.missing.items():
         sys.stderr.write(f"pldp: {name} has no result: {reason}\n")
     content = {"epsilon": epsilon_text(price), "services": _services(fused), **results.to_mapping(args.confidence)}
-    emit(args, content, lambda console: _show(console, content))
+    emit(args, content, lambda console: _show(console, content, args))
     if args.html:
         closing = f"Joined by a key; a person's reports together cost up to epsilon {epsilon_text(price)}. "
         page = show.results_page(content, closing=f"{closing}Made by pldp {__version__}.")
@@ -224,7 +225,7 @@ def _services(fused: Mapping[str, Fused]) -> list[dict[str, Any]]:
     ]
 
 
-def _show(console: Console, content: Mapping[str, Any]) -> None:
+def _show(console: Console, content: Mapping[str, Any], args: argparse.Namespace) -> None:
     rows = [
         (each["question"], " + ".join(subset["services"]), f"{subset['people']:,}")
         for each in content["services"]
@@ -235,5 +236,4 @@ def _show(console: Console, content: Mapping[str, Any]) -> None:
     for reason, count in content["rejections"].items():
         console.print(f"  rejected, {reason}: {count:,}")
     console.print()
-    for result in content["questions"]:
-        show_result(console, result)
+    show_results(console, content["questions"], args)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pldp.estimates import Options
+from pldp.estimates.results.options import POOL_IS_DIFFER
 
 
 def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = False, **more: str) -> None:
@@ -24,6 +25,11 @@ def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = Fals
             metavar=option.metavar,
             help=option.help + more.get(name, ""),
         )
+    parser.add_argument("--pool", type=_refuse_pool, help=argparse.SUPPRESS)  # a former option
+
+
+def _refuse_pool(text: str) -> str:
+    raise argparse.ArgumentTypeError(f"{text}: {POOL_IS_DIFFER}")
 
 
 def read_estimate_options(args: argparse.Namespace, **readers: Callable[[Any], Any]) -> dict[str, Any]:

@@ -137,7 +137,26 @@ def progress_bar(words: str, total: int | None = None, *, with_rate: bool = Fals
         yield bar
 
 
-def show_result(console: Console, result: Mapping[str, Any]) -> None:
+def add_details_option(parser: argparse.ArgumentParser) -> None:
+    """Give a verb the option `--details`."""
+    parser.add_argument("--details", action="store_true", help="show everything: levels, checks, assumptions, all notes")
+
+
+def show_results(console: Console, results: Iterable[Mapping[str, Any]], args: argparse.Namespace) -> None:
+    """Print results: each in few lines, and where more is to be had; with `--details` everything."""
+    if args.details:
+        for each in results:
+            _show_everything(console, each)
+        return
+    unicode = not (console.legacy_windows or console.options.ascii_only)
+    for each in results:
+        for line in show.screen(each, strips=unicode):
+            console.print(line, soft_wrap=True, style="yellow" if line.startswith("! ") else None)
+        console.print()
+    console.print("More: --details (levels, checks, assumptions)  --html FILE  --json FILE", style="dim")
+
+
+def _show_everything(console: Console, result: Mapping[str, Any]) -> None:
     """Print one result of any kind, given as plain data: notes first, then its tables, then what stands behind it."""
     console.print(show.heading(result), style="bold")
     for note in result["notes"]:

@@ -75,8 +75,7 @@ def _corrected(counted: Tally, question: str, known: Known, planned: int | None)
         found = estimates.estimate(counted, question, confidence=CONFIDENCE, known=known, live=planned)
     except EstimateError as error:
         return {"corrected": {"missing": str(error)}}
-    shown = found.assumption_free if _disagree(found) and found.assumption_free is not None else found
-    return {"corrected": _largest(shown.to_mapping())}
+    return {"corrected": _largest(found.to_mapping())}
 
 
 def _answers(counted: Tally, name: str) -> int:
@@ -153,10 +152,9 @@ def overview(
     survey = counted.survey
     results = _estimate(counted, reading.planned)
     content = results.to_mapping()
-    shown = {name: _agreed(result) for name, result in results.items()}
     views = [
-        {**_largest(_with_groups(counted, each.to_mapping(), step)), **_corrected(counted, name, *reading)}
-        for name, each in shown.items()
+        {**_largest(_with_groups(counted, each, step)), **_corrected(counted, each["name"], *reading)}
+        for each in content["questions"]
     ]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
     missing = content["missing"]
@@ -203,16 +201,10 @@ def _estimate(counted: Tally, planned: int | None) -> Results:
 
 
 def _trends(results: Results, number: int, closed: ClosedRounds) -> list[dict[str, Any]]:
-    """Return every question over the rounds that have it; where levels disagree in one, no round assumes agreement.
-
-    A round without such a result, of one level, say, agrees with itself; but all rounds must have the same rows.
-    """
+    """Return every question over the rounds that have it."""
     found, earlier = [], closed.before(number)
     for name, latest in results.items():
         rounds = {each: before[name] for each, before in earlier.items() if name in before} | {number: latest}
-        if any(_disagree(result) for result in rounds.values()):
-            free = {each: result.assumption_free or result for each, result in rounds.items()}
-            rounds = free if len({result.scale for result in free.values()}) == 1 else rounds
         if len(rounds) > 1:
             names = [f"round {each}" for each in rounds]
             found.append(_few_labels(estimates.trend([*rounds.values()], names=names).to_mapping()))
@@ -229,17 +221,11 @@ def _few_labels(trend: dict[str, Any]) -> dict[str, Any]:
     return {**shown, **few, "left_out": len(last) - len(kept), "says": says}
 
 
-def _disagree(result: Result) -> bool:
-    return any(note.code == "levels-disagree" for note in result.notes)
-
-
-def _agreed(result: Result) -> Result:
-    """Return what is shown: where levels disagree, the result that does not assume that they agree, if there is one."""
-    return result.assumption_free or result if _disagree(result) else result
-
-
 def _largest(content: dict[str, Any]) -> dict[str, Any]:
     """Keep the rows with the largest estimates, in their order."""
-    rows = content["rows"]
-    kept = sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS]
-    return {**content, "rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
+    rows, alike = content["rows"], content["alike"]
+    kept = sorted(sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS])
+    beside = alike and {**alike, "rows": [alike["rows"][place] for place in kept]}
+    return {
+        **content, "rows": [rows[place] for place in kept], "alike": beside, "left_out": len(rows) - len(kept)
+    }

@@ -21,13 +21,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
 from pldp.errors import CallError, EstimateError
 from pldp.estimates.results import notes
-from pldp.estimates.results.consistency import norm_sub
+
 from pldp.estimates.results.facts import Facts, Note
 from pldp.estimates.results.intervals import Label
 from pldp.estimates.results.options import known_shares
@@ -37,7 +38,7 @@ from pldp.records import describe
 
 Some = TypeVar("Some", bound=Result)
 
-SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")  # what results must have in common
+SHARED: Final = ("question", "kind", "scale", "target", "method", "differ", "confidence")  # what results must have in common
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -72,13 +73,10 @@ class Combined(Result):
         """Those of one group."""
         return self.parts[0].possible
 
-    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows; beside shares that sum to 1 the nearest ones that could be true."""
-        rows = super().records(confidence)
-        if "consistent" not in self.parts[0].records(confidence)[0]:
-            return rows
-        shares = norm_sub(self.estimates).tolist()
-        return [{**row, "consistent": share} for row, share in zip(rows, shares, strict=True)]
+    @property
+    def exclusive(self) -> bool:
+        """Whether people have one label each, as in every group."""
+        return self.parts[0].exclusive
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
@@ -145,10 +143,10 @@ def _combine(
     if not first.has_normal_error.any():
         raise EstimateError(f"{first.question!r} has no number that can be added up over groups")
     errors = np.array([_numbers(each, each.standard_error) for each in results])
-    beside = None
-    if any(each.assumption_free is not None for each in results):
-        free = [each.assumption_free or each for each in results]
-        beside = _combine(free, names, shares, scaled, same_people=same_people)
+    bias = None
+    if any(each.bias is not None for each in results):
+        every = [np.zeros(first.estimates.size) if each.bias is None else each.bias for each in results]
+        bias = np.asarray(shares @ [_numbers(each, own) for each, own in zip(results, every, strict=True)])
     about = {
         **dict.fromkeys(scaled, True),
         notes.QUANTILES_LEFT_OUT: not first.has_normal_error.all(),
@@ -172,8 +170,17 @@ def _combine(
         names=names,
         shares=shares,
         standard_error=shares @ errors if same_people else np.sqrt(shares**2 @ errors**2),
-        assumption_free=beside,
+        differ=first.differ,
+        bias=bias,
+        alike=alike_of(results, partial(_combine, names=names, shares=shares, scaled=scaled, same_people=same_people)),
     )
+
+
+def alike_of(results: Sequence[Result], made: Callable[[Sequence[Result]], Some]) -> Some | None:
+    """Make the same of the results if people of all levels are alike; `None` where none of them says what they are."""
+    if all(each.alike is None for each in results):
+        return None
+    return made([each.alike or each for each in results])
 
 
 def _numbers(result: Result, numbers: FloatArray) -> FloatArray:

@@ -41,7 +41,7 @@ from typing import Any, ClassVar, Final, overload
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.combining import by_question, joint_facts
+from pldp.estimates.combining import alike_of, by_question, joint_facts
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Facts, PersonWeights
 from pldp.estimates.results.intervals import (
@@ -155,7 +155,7 @@ class Change(Compared):
         """
         comparisons = self.estimates.size if simultaneous else 1
         wanted = 1 - (1 - self._confidence(confidence)) / comparisons
-        reach = self._reach(wanted) * self.standard_error
+        reach = self._reach(wanted) * self.standard_error + (0.0 if self.bias is None else self.bias)
         ends = Interval(self.estimates - reach, self.estimates + reach)
         normal = self.later.has_normal_error
         if normal.all():
@@ -296,7 +296,16 @@ def difference(later: Result, earlier: Result, overlap: int | None, groups: tupl
     facts = compare_rounds([earlier, later], names, overlap, groups=bool(groups))
     variance = np.ravel(later.standard_error) ** 2 + np.ravel(earlier.standard_error) ** 2
     variance += worst_overlap(later, earlier, shared_people(later, earlier, overlap))
-    return Change.of(facts, rounds=(earlier, later), names=groups, standard_error=np.sqrt(variance))
+    bias = [np.ravel(each.bias) for each in (later, earlier) if each.bias is not None]
+    return Change.of(
+        facts,
+        rounds=(earlier, later),
+        names=groups,
+        standard_error=np.sqrt(variance),
+        differ=later.differ,
+        bias=np.sum(bias, axis=0) if bias else None,
+        alike=alike_of([earlier, later], lambda pair: difference(pair[1], pair[0], overlap, groups)),
+    )
 
 
 def _group_names(groups: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.combining import by_question
+from pldp.estimates.combining import alike_of, by_question
 from pldp.estimates.results.intervals import Interval, Label, make_rows, mark_too_few
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import Change, ChangeTest, Compared, compare_rounds, difference
@@ -147,4 +147,6 @@ def _trend(rounds: Sequence[Result], names: tuple[str, ...], overlap: int | None
         changes=tuple(difference(later, earlier, overlap) for earlier, later in pairwise(rounds)),
         since_first=tuple(difference(later, rounds[0], overlap) for later in rounds[1:]),
         standard_error=np.concatenate([np.ravel(each.standard_error) for each in rounds]),
+        differ=rounds[0].differ,
+        alike=alike_of(rounds, lambda own: _trend(own, names, overlap)),
     )

@@ -102,7 +102,7 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
     for names in tally.paired:
         try:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
-            table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges, mix=chosen.mix)
+            table = cross(tally, names, differ=chosen.differ, target=chosen.target, ranges=edges, mix=chosen.mix)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
             tables.append(replace(table, notes=(*table.notes, *about)).stated_with(chosen))
         except EstimateError as error:

@@ -11,6 +11,7 @@ from pldp.show.numbers import brief
 from pldp.show.page import page, panel, results_body, results_page, snippet, style
 from pldp.show.plots import plot, plot_density
 from pldp.show.qr import qr_svg
+from pldp.show.screen import screen
 from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
 from pldp.show.table import Table, groups_table, make_frame
 
@@ -40,6 +41,7 @@ __all__ = [
     "qr_svg",
     "results_body",
     "results_page",
+    "screen",
     "sentence",
     "snippet",
     "style",

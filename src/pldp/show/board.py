@@ -6,14 +6,14 @@ from html import escape
 from typing import Final
 from urllib.parse import quote
 
-from pldp.show.card import DISAGREE, card, missing_card
+from pldp.show.card import card, missing_card
 from pldp.show.markup import details, paragraph, table
 from pldp.show.numbers import as_sentence, brief, count_of
 from pldp.show.page import page
 from pldp.show.picture import columns
 from pldp.show.table import Mapped, Table, rejections_table
 
-ALARMS: Final = frozenset({DISAGREE, "forged-reports"})  # codes of notes that stand above all results
+ALARMS: Final = frozenset({"forged-reports"})  # codes of notes that stand above all results
 FORMATS: Final = {"csv": "CSV", "json": "JSON", "arrow": "Arrow"}
 HELP: Final = '<p><a href="reading">How to read these results</a></p>'
 AGAIN: Final = '<meta http-equiv="refresh" content="5">'  # a page without scripts looks again by itself

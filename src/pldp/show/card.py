@@ -4,12 +4,12 @@ from html import escape
 from typing import Final
 
 from pldp.show.kinds import BY_KIND
+from pldp.show.kinds.kind import REGARDLESS
 from pldp.show.markup import bullets, details, paragraph, table
 from pldp.show.numbers import as_sentence, brief, count_of
 from pldp.show.sentence import checks, conclusions, verdict
 from pldp.show.table import Mapped, groups_table
 
-DISAGREE: Final = "levels-disagree"  # the code of the note that people of different levels answer differently
 MOST_DIFFERENT: Final = 20  # rows of a difference between levels that are shown, the largest
 _STYLES: Final = {"warning": "warning", "info": "note"}  # of notes, by their severity
 
@@ -21,25 +21,25 @@ def card(result: Mapped, *, anchor: str = "", over_rounds: Mapped | None = None,
     the trend of the same question, `foot` more markup at the end.
     """
     kind = BY_KIND[result["kind"]]
-    facts = (count_of(result["reports"], "report"), kind.phrase, result.get("method", ""))
+    shown = kind.shown(result)
+    facts = (count_of(result["reports"], "report"), kind.phrase)
     # Scripts and options use the question's name, so it stands here where the title is its text.
     name = f"<code>{escape(result['name'])}</code> · " if result.get("text") else ""
     levels = groups_table(result)
-    tables = () if kind.picture_is_table else kind.tables(result)
+    tables = () if kind.picture_is_table else kind.tables(shown)
     return _section(
         kind.title(result),
         f'<p class="note">{name}{escape(" · ".join(filter(None, facts)))}</p>'
-        + notes(result)
         + "".join(paragraph(text, "says") for text in filter(None, (_verdict(result), *conclusions(result))))
-        + _drawn(result)
-        + _beside(result)
-        + kind.more(result)
+        + notes(result)
+        + _drawn(shown)
+        + kind.more(shown)
         + _corrected(result)
         + (_rounds(over_rounds) if over_rounds else "")
         + '<div class="foot">'
         + details("All numbers", "".join(map(table, tables)))
         + details("Levels", table(levels._replace(title="")) if levels else "")
-        + details("Checks", bullets(checks(result)))
+        + details("Checks", bullets((*filter(None, (as_sentence(result.get("method", "")),)), *checks(result))))
         + details("Assumptions", bullets(map(as_sentence, result.get("assumptions", ()))))
         + f"{foot}</div>",
         anchor,
@@ -73,20 +73,14 @@ def _drawn(result: Mapped) -> str:
     kind = BY_KIND[result["kind"]]
     picture = kind.picture(result)
     legend = kind.legend_of(result).format(confidence=brief(100 * result["confidence"]))
+    if any(row.get("low_if_alike") is not None for row in result["rows"]):
+        legend += f" The thick part holds {REGARDLESS}."
     if any("true" in row for row in result["rows"]):
         legend += " The diamond is the truth."
     if result.get("left_out"):
         shown = len(result["rows"]) // len(result.get("rounds") or (1,))
         legend += f" The {shown:,} largest of {shown + result['left_out']:,} are shown; downloads have all."
     return f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else ""
-
-
-def _beside(result: Mapped) -> str:
-    """Draw the rows that do not assume that levels agree, where they disagree."""
-    free = result.get("assumption_free")
-    if not free or not any(note["code"] == DISAGREE for note in result.get("notes", ())):
-        return ""
-    return "<h3>Assuming nothing about who chose which level</h3>" + _drawn({**result, **free, "density": None})
 
 
 def _corrected(result: Mapped) -> str:
@@ -98,7 +92,7 @@ def _corrected(result: Mapped) -> str:
     if "missing" in corrected:
         return title + paragraph(as_sentence(corrected["missing"]))
     assumed = paragraph(as_sentence(f"this assumes: {corrected['assumptions'][0]}"), "note")
-    return title + notes(corrected) + _drawn(corrected) + assumed
+    return title + notes(corrected) + _drawn(BY_KIND[corrected["kind"]].shown(corrected)) + assumed
 
 
 def by_level_part(content: Mapped) -> str:
@@ -106,7 +100,7 @@ def by_level_part(content: Mapped) -> str:
     parts = [bullets(map(as_sentence, content["remarks"]), "note")]
     for each in content["differences"]:
         first, second = each["names"]
-        shown = _most_different(each)
+        shown = BY_KIND[each["kind"]].shown(_most_different(each))
         tables = "".join(map(table, BY_KIND[shown["kind"]].tables(shown)))
         says = "".join(paragraph(text, "says") for text in filter(None, (_verdict(each), *conclusions(each))))
         parts.append(
@@ -126,6 +120,7 @@ def _most_different(difference: Mapped) -> Mapped:
 
 def _rounds(trend: Mapped) -> str:
     """Return a question over its rounds: the test of change in words, pictures, and all numbers to open."""
+    trend = BY_KIND[trend["kind"]].shown(trend)
     tables = "".join(map(table, BY_KIND[trend["kind"]].tables(trend)))
     return (
         f"<h3>Over rounds</h3>{paragraph(trend['says'])}{notes(trend)}{_drawn(trend)}"

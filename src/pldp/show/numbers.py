@@ -23,10 +23,14 @@ class Writer:
     unit: str = ""
     factor: float = 1.0
 
-    def bare(self, number: float | None) -> str:
-        """Write a number without its unit."""
+    def bare(self, number: float | None, outwards: int = 0) -> str:
+        """Write a number without its unit; rounded up if `outwards` is 1, down if it is −1."""
         if number is None or not math.isfinite(number):
             return UNKNOWN
+        step = 10.0**-self.digits
+        if outwards:  # what lies on a digit but for rounding stays there
+            turn = math.ceil if outwards > 0 else math.floor
+            number = turn(self.factor * number / step - outwards * 1e-6) * step / self.factor
         return f"{round(self.factor * number, self.digits) + 0.0:,.{max(0, self.digits)}f}".replace("-", "−")
 
     def __call__(self, number: float | None) -> str:
@@ -40,17 +44,22 @@ class Writer:
         return replace(self, unit="")
 
     def between(self, low: float, high: float) -> str:
-        """Write an interval as part of a sentence.
+        """Write an interval as part of a sentence, its ends rounded outwards.
 
-        >>> Writer(0, " %", 100).between(0.434, 0.49)
+        >>> Writer(0, " %", 100).between(0.434, 0.484)
         'between 43 % and 49 %'
         """
-        spaced = self.unit.removeprefix(" ") == "%"
-        return f"between {self(low) if spaced else self.bare(low)} and {self(high)}"
+        first, last = self.ends(low, high)
+        spaced = self.unit if self.unit.removeprefix(" ") == "%" else ""
+        return f"between {first}{spaced} and {last}{self.unit}"
+
+    def ends(self, low: float | None, high: float | None) -> tuple[str, str]:
+        """Write the ends of an interval, rounded outwards, without the unit."""
+        return self.bare(low, -1), self.bare(high, 1)
 
     def interval(self, low: float | None, high: float | None) -> str:
-        """Write an interval, the unit once."""
-        ends = self.bare(low), self.bare(high)
+        """Write an interval, its ends rounded outwards, the unit once."""
+        ends = self.ends(low, high)
         return UNKNOWN if UNKNOWN in ends else f"{ends[0]} to {ends[1]}{self.unit}"
 
 

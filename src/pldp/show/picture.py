@@ -32,7 +32,7 @@ def dots(
     unit: str | None = " %",
     around: Sequence[float] = (0.0,),
 ) -> str:
-    """Draw a table with a dot and its interval per row, over a bar to what is consistent, and a diamond at the truth.
+    """Draw a table with a dot and its interval per row, a sharper one inside it, and a diamond at the truth.
 
     `words_of` a row are its label, estimate and interval, below `heads`; `unit` is that of shares on the axis, `None`
     for other numbers; `around` are numbers that are on the axis in any case. The roles keep it a table where a phone
@@ -42,7 +42,7 @@ def dots(
     farthest = FARTHEST if unit else (-math.inf, math.inf)
     ends = [number for row in rows for name in ("low", "high") if (number := row[name]) is not None]
     beyond = [number for number in ends if not farthest[0] <= number <= farthest[1]]
-    inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
+    inner = (row.get(name) for row in rows for name in ("estimate", "true"))
     axis = Axis.around([*around, *inner, *(min(farthest[1], max(farthest[0], number)) for number in ends)], 4)
     write = Writer(axis.digits(100), unit, 100) if unit else axis.label
     ticks = f'<svg class="axis" aria-hidden="true">{_labels(axis, 20, write)}</svg>'
@@ -76,14 +76,13 @@ def _row(tag: str, cells: Sequence[str], role: str) -> str:
 
 def _dot(row: Mapped, axis: Axis) -> str:
     parts = [_grid(axis, "100%")]
-    if row.get("consistent") is not None:
-        width = axis.place(row["consistent"]) - axis.place(0)
-        box = f'x="{_at(axis, 0)}" y="20%" width="{100 * max(0, width):.2f}%" height="60%"'
-        parts.append(f'<rect class="bar" {box}/>')
     if row["low"] is not None and row["high"] is not None:
         low, high = _at(axis, row["low"]), _at(axis, row["high"])
         parts.append(_line("reach", low, high, "50%", "50%"))
         parts += [_line("reach", end, end, "35%", "65%") for end in (low, high)]
+    if row.get("low_if_alike") is not None:
+        low, high = _at(axis, row["low_if_alike"]), _at(axis, row["high_if_alike"])
+        parts.append(_line("alike", low, high, "50%", "50%"))
     parts.append(f'<circle class="dot" cx="{_at(axis, row["estimate"])}" cy="50%" r="4.5"/>')
     if row.get("true") is not None:
         parts.append(f'<svg x="{_at(axis, row["true"])}" y="50%" overflow="visible">{_DIAMOND}</svg>')

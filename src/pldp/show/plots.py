@@ -12,6 +12,8 @@ from itertools import pairwise, product
 from typing import Any, Final
 
 from pldp.errors import EstimateError
+from pldp.show.kinds import BY_KIND
+from pldp.show.kinds.kind import REGARDLESS
 
 BLUE: Final = "#0b5394"
 ORANGE: Final = "#d55e00"
@@ -38,6 +40,7 @@ Mapped = Mapping[str, Any]
 
 def plot(content: Mapped, *, truth: Any = None, axes: Any = None) -> Any:
     """Draw a result: rounds as lines, a table as shaded cells, and others with a row per label."""
+    content = BY_KIND[content["kind"]].shown(content)
     draw = _plot_trend if "rounds" in content else _plot_table if "margins" in content else _plot_rows
     return draw(content, truth, axes)
 
@@ -55,9 +58,10 @@ def _plot_rows(content: Mapped, truth: Any, axes: Any) -> Any:
     places = range(len(rows))[::-1]
     numbers, reach = _bars(rows)
     name = f"{'change' if changes else 'estimate'}, {content['confidence']:.0%} interval"
-    widths = numbers if changes else [max(number, 0.0) for number in numbers]
-    axes.barh(places, widths, height=0.62, color=GREY, zorder=1)
     axes.errorbar(numbers, places, xerr=reach, fmt="o", markersize=4, capsize=2.5, color=BLUE, label=name, zorder=3)
+    if any(row.get("low_if_alike") is not None for row in rows):
+        ends = [[_number(row.get(end)) for row in rows] for end in ("low_if_alike", "high_if_alike")]
+        axes.hlines(places, *ends, color=BLUE, linewidth=5, alpha=0.35, label=REGARDLESS, zorder=2)
     if truth is not None:
         true = [row["true"] for row in rows]
         axes.plot(true, places, "D", markersize=4, color=ORANGE, label="truth", zorder=4)

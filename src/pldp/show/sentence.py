@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from pldp.show.kinds import BY_KIND
+from pldp.show.kinds import BY_KIND, Kind
+from pldp.show.kinds.kind import REGARDLESS
 from pldp.show.numbers import as_sentence, brief, count_of
 from pldp.show.table import Mapped, Table, groups_table, name_of
 
@@ -19,14 +20,18 @@ def sentence(result: Mapped) -> str:
     >>> sentence({"name": "mode", "kind": "choice", "reports": 1000, "confidence": 0.95, "rows": [row]})
     'mode: car 31 % (29 to 33 %); 95 % intervals, from 1,000 reports'
     """
-    said = BY_KIND[result["kind"]].says(result)
+    kind = BY_KIND[result["kind"]]
+    said = kind.says(kind.shown(result))
     known = any(row["low"] is not None for row in result["rows"])
     intervals = f"; {brief(100 * result['confidence'])} % intervals" if known else ""
     return f"{name_of(result)}: {said}{intervals}, from {count_of(result['reports'], 'report')}"
 
 
 def conclusions(result: Mapped) -> list[str]:
-    """Return in whole sentences what can and cannot be concluded from a result of any kind.
+    """Return in whole sentences what can be concluded from a result of any kind.
+
+    What is said first holds whoever chose which level, or begins with what was declared. What holds if people of all
+    levels are alike follows where it is sharper and nothing speaks against it.
 
     >>> rows = [{"label": name, "estimate": share, "standard_error": 0.01, "low": share - 0.02, "high": share + 0.02}
     ...     for name, share in (("weekly", 0.46), ("daily", 0.44), ("never", 0.10))]
@@ -34,10 +39,28 @@ def conclusions(result: Mapped) -> list[str]:
     >>> lead = {"label": "weekly", "tied": 1, "of": 3, "ties": [tie]}
     >>> print(*conclusions({"name": "often", "kind": "choice", "reports": 1000, "rows": rows, "lead": lead}))
     ... # doctest: +NORMALIZE_WHITESPACE
-    Between 44 % and 48 % answer weekly; weekly and daily cannot be told apart; about 3,000 more answers would tell,
-    if the estimates are right.
+    Between 44 % and 48 % answer "weekly"; "weekly" and "daily" cannot be told apart; about 3,000 more answers would
+    tell.
     """
-    return [as_sentence(text) for text in BY_KIND[result["kind"]].concludes(result)]
+    kind = BY_KIND[result["kind"]]
+    shown = kind.shown(result)
+    texts = kind.concludes(shown)
+    if texts and (condition := _declared(kind, result)):
+        texts = [f"{condition}: {texts[0]}", *texts[1:]]
+    alike = result.get("alike")
+    if alike and alike["said"] and not all("too_few" in row for row in alike["rows"]):
+        texts = [*texts[:1], kind.beside(shown), *texts[1:]]
+    return [as_sentence(text) for text in texts if text]
+
+
+def _declared(kind: Kind, result: Mapped) -> str:
+    """Return what was declared about people of different levels, as the beginning of a sentence."""
+    if result.get("assumes_about_levels", "nothing") == "nothing":
+        return ""
+    if not result.get("differ"):
+        return REGARDLESS
+    low, high = kind.possible(result)
+    return f"if people of different levels differ by at most {kind.amount(result, result['differ'] * (high - low))}"
 
 
 def in_full(result: Mapped) -> str:
@@ -71,30 +94,24 @@ def checks(result: Mapped) -> list[str]:
 
 
 def agreement(result: Mapped) -> str:
-    """Say whether levels agree; if nothing speaks against it, also what the test would have noticed.
+    """Say whether levels agree; if nothing speaks against it, what the test would have noticed.
 
-    >>> test = {"rejected": False, "noticed": 0.0413}
-    >>> for part in agreement({"homogeneity": test, "unit": "share"}).split(". "):
-    ...     print(part)
-    no sign that they disagree
-    A difference of 4.1 percentage points between levels would have been noticed 4 times in 5; smaller ones might not
-    >>> agreement({"homogeneity": {**test, "noticed": 1.3}, "unit": "share"})[28:]
-    'but that says nothing: not even the largest possible difference would have been noticed 4 times in 5'
+    >>> agreement({"homogeneity": {"rejected": False, "noticed": 0.0413}, "unit": "share"})
+    'a difference of 4.1 percentage points would be noticed 4 times in 5, smaller ones less often'
+    >>> agreement({"homogeneity": {"rejected": False, "noticed": 1.3}, "unit": "share"})
+    'that says nothing: not even the largest possible difference would be noticed 4 times in 5'
     """
     test = result["homogeneity"]
     if test["rejected"]:
-        return "they do NOT agree"
-    said, noticed, of_shares = "no sign that they disagree", test.get("noticed"), result.get("unit", "share") == "share"
+        return "they do NOT"
+    noticed, of_shares = test.get("noticed"), result.get("unit", "share") == "share"
     if noticed is None:
-        return said
+        return "nothing speaks against it"
     low, high = (0, 1) if of_shares else result.get("bounds") or (0, math.inf)
     if noticed >= high - low:
-        return (
-            f"{said}, but that says nothing: not even the largest possible difference would have been noticed {OFTEN}"
-        )
+        return f"that says nothing: not even the largest possible difference would be noticed {OFTEN}"
     amount = f"{100 * noticed:.2g} percentage points" if of_shares else f"{brief(noticed)} {result['unit']}".rstrip()
-    difference = f"A difference of {amount} between levels would have been noticed {OFTEN}"
-    return f"{said}. {difference}; smaller ones might not"
+    return f"a difference of {amount} would be noticed {OFTEN}, smaller ones less often"
 
 
 def _forged(forgery: Mapped | None) -> str:
@@ -107,7 +124,7 @@ def _forged(forgery: Mapped | None) -> str:
         said = f"YES (p = {forgery['p_value']:.2g}): {findings}."
     else:
         tests = "1 test" if count == 1 else f"{count:,} tests"
-        said = f"{tests} saw no sign of it (false alarms: {brief(100 * forgery['false_alarm'])} %)."
+        said = f"{tests} did not find any (false alarms: {brief(100 * forgery['false_alarm'])} %)."
     unseen = [f"{text[0].upper()}{text[1:]}." for text in forgery["unseen"]]
     return " ".join([f"Do reports look forged? {said}", *unseen])
 
@@ -129,7 +146,7 @@ def verdict(test: Mapped | None, groups: Sequence[str] | None = None) -> str:
     what = "differences" if groups else "changes"
     asked = f"Do {' and '.join(groups)} differ?" if groups else "Did anything change?"
     numbers = f"The largest of {count} {what} is {test['statistic']:.1f} standard errors, p = {test['p_value']:.2g}"
-    return f"{asked} {numbers}: {'yes' if test['rejected'] else 'no sign of it'}, {level}."
+    return f"{asked} {numbers}: {'yes' if test['rejected'] else 'not surely'}, {level}."
 
 
 def heading(result: Mapped) -> str:
@@ -140,4 +157,4 @@ def heading(result: Mapped) -> str:
 def tables(result: Mapped) -> list[Table]:
     """Return everything that is a table: rows, what the kind adds, bars in place of a picture, levels."""
     kind = BY_KIND[result["kind"]]
-    return [*kind.tables(result), *filter(None, (kind.bars(result), groups_table(result)))]
+    return [*kind.tables(kind.shown(result)), *filter(None, (kind.bars(result), groups_table(result)))]

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.kinds.item_supports import HOPELESS
 from pldp.estimates.kinds.sides import LabelSide, Margin, Side
 from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress, fit_labels
 from pldp.estimates.linear.labels import LabelReports, scaled
@@ -20,8 +19,8 @@ from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, Note, PersonWeights
-from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, Pool, ShareMethod, Target, check_pooling, one_of
-from pldp.estimates.results.result import Result
+from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, ShareMethod, Target, check_options, one_of, pooling_words
+from pldp.estimates.results.result import Result, beside_alike
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally
@@ -93,6 +92,11 @@ class Shares(Result):
         return self.shares
 
     @property
+    def exclusive(self) -> bool:
+        """People have one value each."""
+        return True
+
+    @property
     def fitted(self) -> bool:
         """Whether the shares come from a fit."""
         return self.fit is not None
@@ -139,13 +143,11 @@ class Shares(Result):
         return norm_cut(self.shares) if method == "norm-cut" else norm_sub(self.shares)
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows with the consistent share beside each; of a fit, also whether it is conservative."""
+        """Return the rows; of a fit, with whether each is conservative."""
         rows = super().records(confidence)
-        for row, share, wide in zip(rows, self.consistent().tolist(), self.conservative.tolist(), strict=True):
-            row["consistent"] = share
-            if self.fitted:
-                row["conservative"] = wide
-        return rows
+        if not self.fitted:
+            return rows
+        return [{**row, "conservative": wide} for row, wide in zip(rows, self.conservative.tolist(), strict=True)]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
@@ -172,7 +174,7 @@ def frequencies(  # noqa: PLR0913 - one per option
     question: str,
     *,
     method: ShareMethod | None = None,
-    pool: Pool = "precision",
+    differ: float | None = None,
     target: Target = "population",
     mix: Mix | None = None,
     gap: float = GAP,
@@ -188,10 +190,10 @@ def frequencies(  # noqa: PLR0913 - one per option
         Name of the question.
     method
         `unbiased`, the default, decodes every report, uses that shares sum to 1, and pools the levels; `likelihood`
-        fits all reports at once (shares are also at least 0; unary reports must be tallied with `patterns`).
-    pool, target, mix
-        See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
-        result says so first if the levels contradict that.
+        fits all reports at once (shares are also at least 0; unary reports must be tallied with `patterns`), which
+        assumes that people of all levels are alike.
+    differ, target, mix
+        See `Options`.
     gap, progress
         Tolerance of a likelihood fit (`pldp.estimates.likelihood.solver`), and what is called with its steps and gap.
 
@@ -208,21 +210,20 @@ def frequencies(  # noqa: PLR0913 - one per option
     True
     """
     check_mix(tally.survey, mix)
-    check_pooling(pool, target)
+    check_options(differ, target)
     one_of("method", method or "unbiased", SHARE_METHODS)
     counted = _Counted.of(tally, question, mix)
-    if pool == "size" and not counted.mix.bounds.nothing:
-        raise EstimateError(
-            "mix applies where levels are pooled by precision; by size nothing is assumed about their mix"
-        )
-    if method != "likelihood":
-        return counted.decoded(pool, target)
-    if pool == "size":
-        raise EstimateError(
-            "pool must be precision for a likelihood: groups of one level cannot be weighted by their size; "
-            "assumption_free of the result assumes nothing about the choice of levels"
-        )
-    return counted.fitted(target, gap, progress)
+    if method == "likelihood":
+        refuse_likelihood(differ, several=counted.several)
+        found = counted.fitted(target, gap, progress)
+        return replace(found, differ=0) if counted.several else found
+    return beside_alike(lambda bound: counted.decoded(bound, target), differ, several=counted.several)
+
+
+def refuse_likelihood(differ: float | None, *, several: bool) -> None:
+    """Refuse a likelihood, which has one set of shares for all levels, where people of levels may differ."""
+    if several and differ != 0:
+        raise EstimateError("a likelihood takes people of all levels to be alike: add differ=0 (--differ 0) to say so")
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,17 +249,21 @@ class _Counted:
         """What is known of levels."""
         return self.reports.mix
 
+    @property
+    def several(self) -> bool:
+        """Whether reports of more than one level came."""
+        return len(self.reports.evidence.levels) > 1
+
     @cached_property
     def tested(self) -> Homogeneity | None:
         """The test whether people of all levels are alike."""
         return self.reports.homogeneity()
 
-    def decoded(self, pool: Pool, target: Target) -> Shares:
-        """Return unbiased shares."""
-        fitted = decode(self.reports.evidence, pool)
-        together = pool == "precision" and len(fitted.evidence.levels) > 1
-        free, rough = self._beside(target, together=together)
-        assumed = self.mix.assumed("shares", together=together, tested=self.tested is not None)
+    def decoded(self, differ: float | None, target: Target) -> Shares:
+        """Return unbiased shares if people of different levels differ by at most so much."""
+        fitted = decode(self.reports.evidence, differ)
+        together = differ == 0 and self.several
+        assumed = self.mix.assumed("shares", together=together)
         named, levels = name_levels(self.question), fitted.evidence.levels
         shown = self.mix.groups_of(named, levels, fitted.level_weights)
         alone = (decode(self.reports.only([level]).evidence) for level in levels[: len(shown)])
@@ -268,36 +273,32 @@ class _Counted:
             values=self.question.values,
             shares=fitted.estimates,
             standard_error=np.sqrt(_possible_variance(fitted, target)),
+            bias=fitted.bias if differ else None,
             rare=SmallCounts.of(fitted, sampled=self._sampled(fitted, target)),
             covariance_matrix=self._covariance(fitted, target),
             reports=self.mix.reports,
             manipulation=fitted.manipulation,
-            method=f"unbiased, {self.mix.words}pooled by {pool}",
+            method=f"unbiased, {self.mix.words}{pooling_words(differ)}",
             target=target,
             groups=tuple(map(GroupShares.alone, shown, alone)),
             levels=self.mix.levels_of(named),
             homogeneity=self.tested,
-            assumption_free=free,
             assumptions=notes.assume(target, *assumed),
-            notes=(*notes.levels_disagree(self.tested, pool), *rough),
+            notes=(*notes.levels_disagree(self.tested, differ), *self._unsure(together=together)),
         )
 
-    def _beside(self, target: Target, *, together: bool) -> tuple[Shares | None, tuple[Note, ...]]:
-        """Return shares that assume nothing about levels, where they say anything, and what is unsure of the others."""
-        free = self.decoded("size", target) if together else None
+    def _unsure(self, *, together: bool) -> tuple[Note, ...]:
+        """Return what is unsure of the shares: too few reports, or labels that say little."""
         parts = zip(self.mix.names, self.reports.enough, self.reports.reports, strict=True)
         few = [name for name, enough, reports in parts if reports and not enough]
         if self.mix.visible:
-            return free, notes.few_reports(few)
-        rough = (notes.ROUGH_ERRORS,) if few else ()
-        if free is None:
-            return None, rough
-        told, worst = (*rough, *self.mix.notes, *notes.weak_test(self.tested)), float(free.standard_error.max())
-        return (free, told) if worst <= HOPELESS else (None, (*told, notes.no_free_shares(worst)))
+            return notes.few_reports(few)
+        told = self.mix.notes if together else ()
+        return ((notes.ROUGH_ERRORS,) if few else ()) + told
 
     def fitted(self, target: Target, gap: float, progress: FitProgress | None) -> Shares:
-        """Return the shares of greatest likelihood, with the decoded ones that assume nothing beside them."""
-        beside = self.decoded("precision", target)
+        """Return the shares of greatest likelihood."""
+        beside = self.decoded(0, target)
         fit = fit_labels(self.reports, beside.shares, gap=gap, progress=progress)
         levels, dense = fit.levels, self.reports.size <= LARGEST_DENSE
         covariance = fit.covariance if dense else None
@@ -353,19 +354,19 @@ def _possible_variance(fitted: Linear, target: Target) -> FloatArray:
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values, corrected to a known margin if there is one."""
-    name, pool, target = question.name, options.pool, options.target
+    name, differ, target = question.name, options.differ, options.target
     if options.known is not None:
         from pldp.estimates.margins import correct_shares  # noqa: PLC0415 - it needs this package
 
         if not mix_of(tally, name, options.mix).bounds.nothing:
             raise EstimateError("mix and known do not go together: corrected shares assume nothing about the mix")
-        return correct_shares(tally, name, options.known, method=options.method, pool=pool, target=target)
+        return correct_shares(tally, name, options.known, method=options.method, differ=differ, target=target)
     progress = options.progress
     return frequencies(
         tally,
         name,
         method=cast("ShareMethod | None", options.method),
-        pool=pool,
+        differ=differ,
         target=target,
         mix=options.mix,
         progress=None if progress is None else lambda steps, _: progress(steps),
@@ -374,6 +375,6 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
 
 def side(tally: Tally, question: Choice, options: Options) -> Side:
     """Return what the question brings to a table: its labels."""
-    own = frequencies(tally, question.name, pool=options.pool, target=options.target, mix=options.mix)
+    own = frequencies(tally, question.name, differ=options.differ, target=options.target, mix=options.mix)
     forms = [label_arrays(channel) for channel in question.channels]
     return LabelSide(margin=Margin.of(own, own.values, own.shares, own.consistent()), forms=forms)

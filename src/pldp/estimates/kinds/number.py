@@ -47,8 +47,8 @@ from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Row
-from pldp.estimates.results.options import Mix, Options, Pool, check_pooling
-from pldp.estimates.results.result import Result
+from pldp.estimates.results.options import Mix, Options, pooling_words
+from pldp.estimates.results.result import Result, beside_alike
 from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, OutputCounts, Tally, fused_of
@@ -60,6 +60,9 @@ SPLINES: Final = 24
 """Detail of curves of which only a sum or a mean is wanted: these do not depend on finer detail."""
 
 METHODS: Final = tuple(WORDS)
+
+BY_SIZE: Final = frozenset({"average", "posterior"})
+"""Methods that count all people alike, whatever is said of their levels."""
 
 _HIDDEN_WORDS: Final = {
     "weights": "unbiased given the mix of hidden levels, labels pooled by precision",
@@ -90,7 +93,13 @@ class NumberReports:
 
     def check(self, method: str) -> None:
         """Refuse what does not apply."""
-        check_mean(method, self.options.pool, self.options.target, mean_only=self.fused.mean_only)
+        options, mean_only = self.options, self.question.for_mean or self.fused.mean_only
+        check_mean(method, options.differ, options.target, mean_only=mean_only, several=self.several)
+
+    @property
+    def several(self) -> bool:
+        """Whether reports of more than one level came."""
+        return int((self.mix.counts > 0).sum()) > 1
 
     @cached_property
     def population(self) -> FloatArray:
@@ -133,19 +142,36 @@ class NumberReports:
     def curve(self) -> Density:
         """The curve alone, pooled as asked."""
         several = len(self.fused.sources) > 1
-        return self.fit_apart() if self.options.pool == "size" and several else self.fitted
+        return self.fit_apart() if self.options.differ != 0 and several else self.fitted
 
     @property
     def reported(self) -> Fused | Reported:
         """The reports by which any histogram can be judged."""
         return self.fused
 
-    def _decoded(self, method: str, pool: Pool) -> Linear:
-        return decode(self.evidence, "size" if method in {"average", "posterior"} else pool)
+    def _decoded(self, method: str, differ: float | None) -> Linear:
+        """Decode numbers on [−1, 1], on which a part of the range is twice as much."""
+        bound = None if differ is None else 2 * differ
+        return decode(self.evidence, None if method in BY_SIZE else bound)
 
-    def result(self, method: str, pool: Pool) -> MeanResult:
+    def stated(self, method: str, differ: float | None) -> Result:
+        """Return the mean, and quantiles and density unless only the mean was asked for."""
+        found, question = self.result(method, differ), self.question
+        if question.for_mean:
+            return replace(found, notes=(*found.notes, notes.MEAN_ONLY))
+        together = self.several and differ == 0
+        told = [*found.notes, *self.untested]
+        told += [notes.CURVE_POOLS] if together and self.test is not None and self.test.rejected else []
+        told += [notes.BOUND_OF_MEAN] if self.several and differ else []
+        assumed = notes.of_one_survey([notes.CURVE_ASSUMES]) if together else ()
+        found = replace(found, notes=tuple(told), assumptions=(*found.assumptions, *assumed))
+        if self.several and not together:
+            return found.with_curve(self.fit_apart(), Profile(self.reported, apart=True), self.options)
+        return found.with_curve(replace(self.fitted, homogeneity=self.test), Profile(self.reported), self.options)
+
+    def result(self, method: str, differ: float | None) -> MeanResult:
         """Return the mean by this method, and what is to be said of it."""
-        linear = self._decoded(method, pool)
+        linear = self._decoded(method, differ)
         value, variance = float(linear.estimates[0]), float(linear.variance()[0])
         if method == "fitted":
             value, variance = fitted_mean(self.fitted)
@@ -158,7 +184,7 @@ class NumberReports:
             method=method,
             target=options.target,
             homogeneity=self.test,
-            assumptions=notes.of_one_survey(assumed_of_mean(method, pool, options.target)),
+            assumptions=notes.of_one_survey(assumed_of_mean(method, differ, options.target)),
         )
         used = zip(self.evidence.levels, linear.level_weights.tolist(), strict=True)
         return MeanResult(
@@ -166,13 +192,14 @@ class NumberReports:
             text=question.text,
             unit=question.unit,
             reports=people,
-            method=WORDS[method].format(pool=pool),
+            method=WORDS[method].format(pool=pooling_words(differ)),
             target=options.target,
             groups=tuple(GroupReports(*self._levels[at], int(self.mix.counts[at]), own) for at, own in used),
             homogeneity=self.test,
             assumptions=mean.assumptions,
-            notes=notes.levels_disagree(self.test, pool),
+            notes=notes.levels_disagree(self.test, differ),
             standard_error=np.array([mean.standard_error]),
+            bias=self.scale * linear.bias if differ else None,
             mean=mean,
             bounds=question.limits,
             moves=_reach(linear) * self.scale,
@@ -206,18 +233,17 @@ class HiddenNumberReports(NumberReports):
 
     def check(self, method: str) -> None:
         """Refuse what does not apply."""
-        check_pooling(self.options.pool, self.options.target)
-        if self.options.pool == "size":
-            raise EstimateError(
-                "pool must be precision where levels are hidden, as reports do not show them: groups of one level "
-                "cannot be weighted by their size; assumption_free of the result assumes nothing about the choice of "
-                "levels"
-            )
+        check_mean(method, self.options.differ, self.options.target, mean_only=False, several=self.several)
         if method not in _HIDDEN_WORDS:
             known = " or ".join(_HIDDEN_WORDS)
             raise EstimateError(f"method must be {known} where levels are hidden: others weigh reports by their level")
         if self.question.for_mean and method == "fitted":
             raise EstimateError(f"method must be weights: {NO_DENSITY}")
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one level that people may have chosen."""
+        return len(self.channels) > 1
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -279,10 +305,10 @@ class HiddenNumberReports(NumberReports):
         counted = Counted(PieceRows(self.pieces, chances), cells, levels, mixes.directions)
         return Misfit(self.size, [Part(1.0, [counted], shares, known)])
 
-    def result(self, method: str, pool: Pool) -> MeanResult:
+    def result(self, method: str, differ: float | None) -> MeanResult:
         """Return the mean by this method, and what is to be said of it, with the estimated shares of the levels."""
-        found, precise, question = super().result(method, pool), pool == "precision", self.question
-        assumed = self.mix.assumed("mean", together=precise, tested=self.test is not None)
+        found, precise, question = super().result(method, differ), differ == 0, self.question
+        assumed = self.mix.assumed("mean", together=precise)
         assumptions = notes.assume(self.options.target, *assumed)
         shares = self.mix.shares if question.for_mean else self.likelihood.levels(self.fitted.shares)
         shares = shares if precise else self.label_mix
@@ -290,11 +316,10 @@ class HiddenNumberReports(NumberReports):
         about = list(found.notes)
         if precise:
             about += self.mix.contradicted
-            weights, some = self._decoded(method, pool).weights[0, :, -1], self.evidence.levels
+            weights, some = self._decoded(method, differ).weights[0, :, -1], self.evidence.levels
             scale = weights @ self.mix.covariance[np.ix_(some, some)] @ weights
             if scale > (UNSURE * (weights @ self.mix.shares[some])) ** 2:
                 about.append(notes.LABELS_SAY_LITTLE)
-            about += notes.weak_test(self.test, question.limits[1] - question.limits[0], question.unit)
         return replace(
             found,
             method=_HIDDEN_WORDS[method] if precise else _FREE,
@@ -338,24 +363,8 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     reports = reports_of(tally, question, options)
     method = options.method or "weights"
     reports.check(method)
-    found, beside = reports.result(method, options.pool), None
-    several = len(reports.evidence.levels) > 1
-    if several and options.pool == "precision":
-        beside = reports.result("weights", "size")
-        found = replace(found, mean=replace(found.mean, by_size=beside.mean), assumption_free=beside)
-    if question.for_mean:
-        return replace(found, notes=(*found.notes, notes.MEAN_ONLY))
-    found = replace(found, notes=(*found.notes, *reports.untested))
-    fitted = replace(reports.fitted, homogeneity=reports.test)
-    if several:
-        apart = reports.fit_apart(), Profile(reports.reported, apart=True)
-        free = (beside or found).with_curve(*apart, options)
-        if beside is None:
-            return free
-        pools = (notes.CURVE_POOLS,) if reports.test is not None and reports.test.rejected else ()
-        assumptions = (*found.assumptions, *notes.of_one_survey([notes.CURVE_ASSUMES]))
-        found = replace(found, notes=(*found.notes, *pools), assumptions=assumptions, assumption_free=free)
-    return found.with_curve(fitted, Profile(reports.reported), options)
+    several = reports.several and method not in BY_SIZE
+    return beside_alike(lambda differ: reports.stated(method, differ), options.differ, several=several)
 
 
 def share_between(
@@ -365,15 +374,15 @@ def share_between(
     high: float,
     *,
     confidence: float = CONFIDENCE,
-    pool: Pool = "precision",
+    differ: float | None = None,
     mix: Mix | None = None,
 ) -> Row:
     """Return the share of people whose number lies between two numbers, with an interval for any distribution.
 
     Where an end lies inside a bucket, the estimate takes the bucket's people to be spread evenly; the interval does
     not: it begins with the share of the buckets that are wholly inside and ends with that of all that are partly
-    inside. `pool` and `mix` are those of `Options`; with `size` people of every level may have a distribution of their
-    own.
+    inside. `mix` is that of `Options`, and so is `differ`: unless it is 0, people of every level may have a distribution
+    of their own.
 
     Examples
     --------
@@ -391,9 +400,9 @@ def share_between(
             f"shares between two numbers are those of numbers; question {question!r} is of kind {asked.kind}"
         )
     require_range(low, high, asked.limits)
-    reports = reports_of(tally, asked, Options(pool=pool, mix=mix))
+    reports = reports_of(tally, asked, Options(differ=differ, mix=mix))
     share, error = reports.curve.share(low, high)
-    ends = Profile(reports.reported, apart=pool == "size").range(low, high, confidence)
+    ends = Profile(reports.reported, apart=differ != 0).range(low, high, confidence)
     return range_row(low, high, share, error, ends)
 
 

@@ -13,10 +13,11 @@ from pldp.errors import EstimateError
 from pldp.estimates.likelihood.density import NO_DENSITY, Density
 from pldp.estimates.likelihood.profile import Profile, QuantileProfile
 from pldp.estimates.linear.numbers import spread
+from pldp.estimates.linear.small_counts import interval_around
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Homogeneity, Note, PersonWeights
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, check_confidence, fit_confidence, normal_reach
-from pldp.estimates.results.options import Options, check_pooling, one_of
+from pldp.estimates.results.options import Options, check_options, one_of
 from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -29,7 +30,7 @@ ONE_ERROR: Final = 0.6826894921370859
 
 
 WORDS: Final = {
-    "weights": "unbiased, pooled by {pool}",
+    "weights": "unbiased, {pool}",
     "average": "unbiased, all reports weighted alike",
     "posterior": "weighted by each person's posterior",
     "fitted": "mean of the fitted density",
@@ -43,7 +44,7 @@ class Mean(Record):
 
     Of joined services it has mean and standard error of each on its own, and its weight for a person who gave to all.
     `homogeneity` tests whether people of different levels, or who gave to different services, have the same mean (for
-    that of a fitted density: the same distribution); `by_size` does not assume it, beside a mean that does.
+    that of a fitted density: the same distribution).
     """
 
     value: float
@@ -54,13 +55,7 @@ class Mean(Record):
     services: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
     homogeneity: Homogeneity | None
-    by_size: Mean | None = None
     assumptions: tuple[str, ...]
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Say so where the mean assumes that people who gave to different services are alike, and they are not."""
-        return () if self.by_size is None else notes.services_disagree(self.homogeneity)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of a normal interval."""
@@ -154,7 +149,7 @@ class MeanResult(_OfNumber):
         quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
         return NumberResult.of(
             replace(self, notes=self.notes + tuple(note for note, holds in noted.items() if holds)),
-            assumption_free=self.assumption_free,
+            bias=None if self.bias is None else np.append(self.bias, np.zeros(len(QUANTILES))),
             standard_error=np.array([*self.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
             mean=self.mean,
             bounds=self.bounds,
@@ -237,8 +232,9 @@ class NumberResult(_OfNumber):
         check_confidence(wanted)
         if simultaneous:
             wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
-        reach = self.reach(wanted) * self.mean.standard_error
-        around = (self.mean.value - reach, self.mean.value + reach)
+        bias = None if self.bias is None else self.bias[:1]
+        own, reach = (self.estimates[:1], self.standard_error[:1]), self.reach(wanted)
+        around = np.ravel(interval_around(*own, reach, rare=None, bias=bias))
         quantiles = (self.quantile(share, wanted)[1:] for share in QUANTILES)
         return Interval(*np.array([around, *quantiles]).T)
 
@@ -284,21 +280,25 @@ def range_row(low: float, high: float, share: float, error: float, ends: tuple[f
     return Row(f"{low:g} to {high:g}", share, error, min(ends[0], share), max(ends[1], share))
 
 
-def check_mean(method: str, pool: str, target: str, *, mean_only: bool) -> None:
+def check_mean(method: str, differ: float | None, target: str, *, mean_only: bool, several: bool = True) -> None:
     """Refuse options of a mean that there are not, or that do not go together."""
     one_of("method", method, tuple(WORDS))
-    check_pooling(pool, target)
-    if pool == "size" and method == "fitted":
-        raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")
+    check_options(differ, target)
+    if several and differ != 0 and method == "fitted":
+        raise EstimateError(
+            "the mean of a fitted density takes people of all levels to be alike: add differ=0 (--differ 0) to say so"
+        )
+    if differ and method != "weights":
+        raise EstimateError("a bound on differences of levels needs the method weights")
     if mean_only and method in {"posterior", "fitted"}:
         raise EstimateError(f"method must be weights or average: {NO_DENSITY}")
 
 
-def assumed_of_mean(method: str, pool: str, target: str) -> tuple[str, ...]:
+def assumed_of_mean(method: str, differ: float | None, target: str) -> tuple[str, ...]:
     """Return what the error of a mean assumes where levels show."""
     people = (notes.SAMPLE,) if target == "population" else ()
     same = notes.SAME_DISTRIBUTION if method == "fitted" else notes.SAME_MEAN
-    together = pool == "precision" and method in {"weights", "fitted"}
+    together = differ == 0 and method in {"weights", "fitted"}
     return (*people, same if together else notes.ANY_SUBSET, notes.HONEST_DEVICES)
 
 

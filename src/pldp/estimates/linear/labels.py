@@ -303,7 +303,7 @@ def label_covariance(fitted: Linear, forms: Sequence[LabelArrays]) -> FloatArray
     """
     evidence, pooled = fitted.evidence, fitted.states[:, -1]
     shares = np.tile(pooled, (len(evidence.levels), 1))
-    if fitted.pool == "size":
+    if fitted.differ != 0:
         for level, (share, joint) in enumerate(zip(evidence.mix, evidence.joint[:, :, -1].T, strict=True)):
             own = joint / share if share > 0 else pooled
             shares[level] = evidence.possible(own[:, None])[:, -1]

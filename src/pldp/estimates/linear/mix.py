@@ -283,13 +283,13 @@ class LevelMix(Record):
         """What the method of a result says of levels, before how they are pooled."""
         return "" if self.visible else "hidden levels "
 
-    def assumed(self, what: str, *, together: bool, tested: bool) -> tuple[str, ...]:
+    def assumed(self, what: str, *, together: bool) -> tuple[str, ...]:
         """Return what a result assumes about the choice of levels: if `together`, that all have the same of `what`."""
         if not together:
             return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
         if self.visible:
             return (notes.same(what), *((notes.ROUGH_WEIGHTS,) if what == "shares" else ()))
-        return (notes.TESTED_CHOICE if tested else notes.UNTESTED_CHOICE, *self._given)
+        return (notes.SAME_CHOICE, *self._given)
 
     @property
     def notes(self) -> tuple[Note, ...]:

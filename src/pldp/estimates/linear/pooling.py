@@ -29,7 +29,6 @@ Reference: Armstrong, Kolesár, "Optimal inference in a class of regression mode
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -40,7 +39,7 @@ from scipy.special import chndtrix, ndtr, ndtri
 
 from pldp.estimates.linear.evidence import Evidence, by_target, proportions
 from pldp.estimates.linear.known import Known
-from pldp.estimates.results.options import Pool, Target
+from pldp.estimates.results.options import Target
 from pldp.mechanisms.arrays import FloatArray
 
 _ROUNDS: Final = 2  # of weights: the first are those of the shares by size, which may be rough
@@ -60,12 +59,12 @@ class Linear:
     which laws are taken, targets × states. Tables are shown × targets × patterns: `counted` is what a report counts in
     an estimate, times the number of reports; ψ at a share f is `base` − f·`slope`, other states being in proportion.
     `weights` are what each of π̂ counts, targets × levels × states but the first; `gains` those of what is known,
-    functional by functional, with what each explains. Shares of levels differ by at most the `bound`; without one,
-    levels count for their people.
+    functional by functional, with what each explains. Shares of levels `differ` by at most so much; where nothing is
+    known of that, levels count for their people.
     """
 
     evidence: Evidence
-    pool: Pool
+    differ: float | None
     estimates: FloatArray
     plain: FloatArray
     states: FloatArray
@@ -73,7 +72,6 @@ class Linear:
     base: FloatArray
     slope: FloatArray
     weights: FloatArray
-    bound: float = math.inf
     gains: tuple[tuple[Known, FloatArray, FloatArray], ...] = ()  # gain and K, targets × functionals each
 
     @property
@@ -95,10 +93,10 @@ class Linear:
     def _bias(self) -> tuple[FloatArray, FloatArray]:
         """Δ·t of each estimate, and its variance, as the mix of levels is estimated."""
         evidence, mixes = self.evidence, self.evidence.mixes
-        if self.pool == "precision" or not math.isfinite(self.bound):
+        if not self.differ:
             return np.zeros(evidence.targets), np.zeros(evidence.targets)
         people = np.maximum(mixes / mixes.sum(axis=1, keepdims=True), 0.0)
-        gained = self.bound * np.maximum(self.weights[:, :, -1] - 1, 0.0)
+        gained = self.differ * np.maximum(self.weights[:, :, -1] - 1, 0.0)
         rows = evidence.undo[evidence.levels]
         centred = rows - (rows @ evidence.shown)[:, None]
         return (gained * people).sum(axis=1), (gained @ centred) ** 2 @ evidence.shown / self.reports
@@ -156,7 +154,7 @@ class Linear:
         people = target == "respondents"
         law = self.lawful - (_drawn(self.states[:, -1]) if people else 0.0)
         came = self.came - (_drawn(self.estimates) if people else 0.0)
-        known = self.pool == "precision" and self.evidence.visible
+        known = self.differ == 0 and self.evidence.visible
         found = (law if known else np.maximum(came, law)) - self.explained
         return np.asarray(np.maximum(found, 0.0) / self.reports + self._bias[1])
 
@@ -177,35 +175,32 @@ def _drawn(shares: FloatArray) -> FloatArray:
 
 
 def decode(
-    evidence: Evidence,
-    pool: Pool = "precision",
-    *,
-    bound: float = math.inf,
-    alike: bool = True,
-    weights: FloatArray | None = None,
+    evidence: Evidence, differ: float | None = 0.0, *, alike: bool = True, weights: FloatArray | None = None
 ) -> Linear:
-    """Return the estimates with the least error that the pooling (by size: and the bound) allows, or given weights."""
+    """Return the estimates with the least error if shares of levels differ by at most so much, or by given weights.
+
+    `differ` is 0 for people who are alike (by precision) and `None` if nothing is known (by size). If targets are
+    `alike`, all have the same weights.
+    """
     if weights is None:
-        weights = best_weights(evidence, pool, bound=bound, alike=alike)
-    found = _added_by_reports(evidence, pool, _scaled(evidence, weights), bound)
+        weights = best_weights(evidence, differ, alike=alike)
+    found = _added_by_reports(evidence, differ, _scaled(evidence, weights))
     for known in evidence.known:
-        if known.always or pool == "precision":
+        if known.always or differ == 0:
             found = _corrected(found, known)
     return found
 
 
-def best_weights(
-    evidence: Evidence, pool: Pool = "precision", *, bound: float = math.inf, alike: bool = True
-) -> FloatArray:
+def best_weights(evidence: Evidence, differ: float | None = 0.0, *, alike: bool = True) -> FloatArray:
     """Return what π̂ of each level and state weighs in the share of each state: targets (or 1) × states × π̂.
 
     The first state is what the others leave.
     """
     weights = np.tile(np.eye(evidence.joint.shape[2]), len(evidence.levels))[None]  # by size
-    if len(evidence.levels) == 1 or (pool == "size" and not math.isfinite(bound)):
+    if len(evidence.levels) == 1 or differ is None:
         return weights
-    if pool == "size":
-        return _bounded(evidence, _covariance(evidence, weights, alike=alike), bound)
+    if differ > 0:
+        return _bounded(evidence, _covariance(evidence, weights, alike=alike), differ)
     for _ in range(_ROUNDS):
         inverse = _inverse(_covariance(evidence, weights, alike=alike))
         design = np.kron(evidence.mix[:, None], np.eye(weights.shape[1]))  # R
@@ -249,7 +244,7 @@ def _covariance(evidence: Evidence, weights: FloatArray, *, alike: bool) -> Floa
     return np.asarray(found.sum(axis=0, keepdims=True) / evidence.targets if alike else found)
 
 
-def _added_by_reports(evidence: Evidence, pool: Pool, scaled: FloatArray, bound: float) -> Linear:
+def _added_by_reports(evidence: Evidence, differ: float | None, scaled: FloatArray) -> Linear:
     """Return the share of the last state, and what one report adds to its error.
 
     ψ = Σ_τx b_τx (W_τx − f_x V_τ), in which the shares of states but the last are in proportion: f_x = r_x (1 − f).
@@ -271,7 +266,7 @@ def _added_by_reports(evidence: Evidence, pool: Pool, scaled: FloatArray, bound:
     found = evidence.of_blocks(tables).reshape(targets, 3, shown, patterns)
     counted, base, slope = np.ascontiguousarray(np.moveaxis(found, 0, 2))
     plain = shares[:, -1]
-    return Linear(evidence, pool, plain, plain, evidence.possible(shares), counted, base, slope, weights, bound)
+    return Linear(evidence, differ, plain, plain, evidence.possible(shares), counted, base, slope, weights)
 
 
 def _corrected(found: Linear, known: Known) -> Linear:

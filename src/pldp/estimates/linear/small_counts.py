@@ -30,7 +30,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from pldp.estimates.linear.evidence import by_target, proportions
-from pldp.estimates.linear.pooling import Linear
+from pldp.estimates.linear.pooling import Linear, biased_reach
 from pldp.estimates.results.intervals import Interval
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -231,11 +231,28 @@ class SmallCounts(Record):
         return np.asarray(place * mean - self._generating(share, place)[0])
 
 
-def interval_around(estimates: FloatArray, error: FloatArray, reach: float, *, rare: SmallCounts | None) -> Interval:
-    """Return estimates ± so many errors, except where few reports speak for a number; none is outside its interval."""
-    found = Interval(estimates - reach * error, estimates + reach * error)
+def interval_around(
+    estimates: FloatArray,
+    error: FloatArray,
+    reach: float,
+    *,
+    rare: SmallCounts | None,
+    bias: FloatArray | None = None,
+) -> Interval:
+    """Return estimates ± so many errors, except where few reports speak for a number; none is outside its interval.
+
+    Estimates that can be off by as much as `bias` have intervals that hold nevertheless, as often as others do.
+    """
+    width = reach * error
+    if bias is not None:
+        width = error * biased_reach(reach, np.divide(bias, error, out=np.zeros(np.shape(bias)), where=error > 0))
+        width = np.where(error > 0, width, bias)
+    found = Interval(estimates - width, estimates + width)
     if rare is not None:
         (low, high), own = rare.ends(reach), np.ravel(estimates)[rare.places]
+        if bias is not None:  # whichever reaches farther
+            low, high = (each - sign * np.ravel(bias)[rare.places] for sign, each in ((1, low), (-1, high)))
+            low, high = np.minimum(low, found.low.flat[rare.places]), np.maximum(high, found.high.flat[rare.places])
         found.low.flat[rare.places] = np.minimum(low, own)
         found.high.flat[rare.places] = np.maximum(high, own)
     return found

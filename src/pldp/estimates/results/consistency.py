@@ -17,6 +17,7 @@ MARGIN_ERROR = 1e-12
 """Error of a row or column sum at which `with_margins` stops."""
 
 MARGIN_STEPS = 1000
+POINT_STEPS = 60  # halvings: beyond them a shift does not change in double precision
 RIDGE = 1e-6
 
 
@@ -34,6 +35,21 @@ def add_reports(shares: npt.ArrayLike, reports: float) -> FloatArray:
     """Return the nearest shares that could be true, with one more report of every value: none is impossible."""
     possible = norm_sub(shares)
     return np.asarray((possible * reports + 1) / (reports + len(possible)))
+
+
+def points_within(shares: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return shares to show: each in its interval, all shifted by one amount so that they sum to 1.
+
+    Where no amount does, as the ends alone are too small or too large together, they are as near to it as they can be.
+
+    >>> points_within(np.array([0.7, 0.4, -0.1]), np.array([0.6, 0.3, 0.0]), np.array([0.8, 0.5, 0.1]))
+    array([0.65, 0.35, 0.  ])
+    """
+    ends = [np.min(low - shares), np.max(high - shares)]
+    for _ in range(POINT_STEPS):
+        middle = sum(ends) / 2
+        ends[int(np.clip(shares + middle, low, high).sum() > 1)] = middle
+    return np.clip(shares + sum(ends) / 2, low, high)
 
 
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:

@@ -14,19 +14,17 @@ from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
-SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own)"
-SAME_MEAN: Final = "people of every level and service have the same mean (tested)"
-SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested)"
-CURVE_ASSUMES: Final = "for curve and quantiles: people of every level and service have the same distribution (tested)"
+SAME_TABLE: Final = "people of every level answer both questions alike"
+SAME_MEAN: Final = "people of every level and service have the same mean"
+SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution"
+CURVE_ASSUMES: Final = "for curve and quantiles: people of every level and service have the same distribution"
 _SERVICES: Final = (" and service", " or service")  # in assumptions that fused results share with those of one survey
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 SAME_SUBSETS: Final = (
-    "people of every level, and of every set of services that they gave to, have the same distribution (tested)"
+    "people of every level, and of every set of services that they gave to, have the same distribution"
 )
-UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
-TESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (tested)"
-TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested)"
-UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
+CHOICE_OF_SERVICES: Final = "in a service that hides levels, the choice of a level does not depend on the value"
+SAME_CHOICE: Final = "the choice of a level does not depend on the value"
 FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
 MIX_NOT_USED: Final = "nothing about the mix of levels: the one that was given is not used here"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
@@ -41,20 +39,23 @@ NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in 
 KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
-WEAK: Final = 0.5  # a test that notices no smaller difference between shares than this says little
 LEVELS_DISAGREE: Final = "levels-disagree"
 FORGED_REPORTS: Final = "forged-reports"
 _OTHER_SERVICES: Final = "people who gave to different services, or chose other levels,"
 
 CURVE_POOLS: Final = Note(
     "curve-pools-levels",
-    "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
-    "that assumes nothing about it",
+    "the curve and its quantiles take all levels to have the same distribution: leave differ out for others",
 )
 CURVE_POOLS_SUBSETS: Final = Note(
     "curve-pools-levels",
-    "the curve and its quantiles assume that people of all services and levels have the same distribution: use the "
-    "quantiles of the result that assumes nothing about it",
+    "the curve and its quantiles take people of all services and levels to have the same distribution: leave differ "
+    "out for others",
+)
+BOUND_OF_MEAN: Final = Note(
+    "bound-of-mean",
+    "the bound on differences of levels is used for the mean; quantiles and the curve assume nothing about levels",
+    "info",
 )
 ONE_REPORT_EACH: Final = Note(
     "one-report-each",
@@ -134,7 +135,7 @@ def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
     """Return assumptions of fused results in the words of one survey, which has no services.
 
     >>> of_one_survey([SAME_MEAN])
-    ('people of every level have the same mean (tested)',)
+    ('people of every level have the same mean',)
     """
     words = list(assumptions)
     for more in _SERVICES:
@@ -149,7 +150,7 @@ def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
 
 def same(what: str) -> str:
     """Return what pooling levels that show assumes: people of all of them have the same of this."""
-    return f"people of every level have the same {what} (tested)"
+    return f"people of every level have the same {what}"
 
 
 def like_those_who_did_not(question: str) -> str:
@@ -188,31 +189,26 @@ def not_corrected(question: str, margin: str) -> Note:
 
 
 def levels_disagree(
-    test: Homogeneity | None, pool: str, service: str | None = None, *, who: str = "people of different levels"
+    test: Homogeneity | None, differ: float | None, service: str | None = None, *, who: str = "people of different levels"
 ) -> tuple[Note, ...]:
-    """Say that levels, of a service perhaps, contradict the assumption behind pooling by precision, where they do."""
+    """Say that people of different levels, of a service perhaps, differ, where they do; a warning if that was denied."""
     if test is None or not test.rejected:
         return ()
-    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
     where = "" if service is None else f" of {service!r}"
-    text = f"{who}{where} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
-    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+    text = f"{who}{where} answer differently (p = {test.p_value:.2g})"
+    if differ == 0:
+        return (Note(LEVELS_DISAGREE, f"{text}, but this result takes them to be alike: leave differ out"),)
+    return (Note(LEVELS_DISAGREE, text, "info"),)
 
 
-def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
-    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
-    return levels_disagree(test, pool, who=_OTHER_SERVICES)
+def subsets_disagree(test: Homogeneity | None, differ: float | None) -> tuple[Note, ...]:
+    """Say that people who gave to different services differ, where they do."""
+    return levels_disagree(test, differ, who=_OTHER_SERVICES)
 
 
 def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
     """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
-    if test is None or not test.rejected:
-        return ()
-    text = (
-        f"{_OTHER_SERVICES} have different numbers (p = {test.p_value:.2g} < {TEST_LEVEL}): only a mean pooled by size "
-        "does not assume otherwise"
-    )
-    return (Note(LEVELS_DISAGREE, text),)
+    return levels_disagree(test, 0, who=_OTHER_SERVICES)
 
 
 def bent(question: str, p_value: float) -> Note:
@@ -227,30 +223,6 @@ def bent(question: str, p_value: float) -> Note:
 def no_association(cells: int) -> Note:
     """Say that there is no association measure."""
     return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
-
-
-def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
-    """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
-    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
-        return ()
-    amount = f"{100 * test.noticed:.0f} percentage points" if unit is None else f"{test.noticed:.3g} {unit}".rstrip()
-    least = (
-        "no difference between levels would be noticed reliably"
-        if test.noticed >= whole
-        else f"only differences between levels from {amount} on are noticed reliably"
-    )
-    text = f"labels and reports say little about whether levels depend on answers: {least}"
-    return (Note("weak-test", text, "info"),)
-
-
-def no_free_shares(error: float) -> Note:
-    """Say that shares that assume nothing about hidden levels would say nothing."""
-    reason = (
-        f"their standard errors would reach {error:.2g}"
-        if math.isfinite(error)
-        else "labels and reports do not determine them"
-    )
-    return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
 
 
 def _some(values: Sequence[str]) -> str:

@@ -25,6 +25,11 @@ Known = Mapping[str, Mapping[str, float]]  # a question, and the known share of 
 Edges = Mapping[str, Sequence[float]]  # of numbers, the ends of the ranges that a table has
 Progress = Callable[[int], None]  # called with the number of steps of a fit
 
+POOL_IS_DIFFER: Final = (
+    "pool is no option any more: results assume nothing about levels, as by size; differ=0 (--differ 0) takes people "
+    "of all levels to be alike, as by precision"
+)
+
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
 ROUNDING: Final = 0.01  # how far the sum of known shares may be from 1: published ones are rounded
 
@@ -55,7 +60,7 @@ class Options:
     """How a question is estimated: options and their defaults."""
 
     target: Target = "population"
-    pool: Pool = "precision"
+    differ: float | None = None
     method: str | None = None
     confidence: float = CONFIDENCE
     progress: Progress | None = None
@@ -69,6 +74,12 @@ class Options:
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
         check_plan(self.live)
+        check_differ(self.differ)
+
+    @property
+    def pool(self) -> Pool:
+        """How levels are pooled: by precision where they are declared to be alike, otherwise by size."""
+        return pool_of(self.differ)
 
     @staticmethod
     def stated() -> Mapping[str, Option]:
@@ -84,13 +95,15 @@ _TEXTS: Final = {
         tables=True,
         choices=get_args(Target),
     ),
-    "pool": Option(
-        "how people of different levels, or who gave to different services, are weighted (default: {default})",
-        "`precision` weights them by inverse variance and assumes that they agree, which is tested. The weights of "
-        "shares come from a first, rough estimate, which adds a bias far below the standard errors. `size` weights by "
-        "the number of reports and needs no such assumption.",
+    "differ": Option(
+        "at most how much people of different levels, or who gave to different services, differ: percentage points of a "
+        "share, per cent of the range of a number, 0 if they are alike (default: nothing is assumed)",
+        "Here 5 points are 0.05. Without it results hold whoever chose which level, and `alike` of a result says what "
+        "they would be at 0. A bound in between makes intervals wide enough for every difference within it, and is "
+        "refused where the reports contradict it.",
         tables=True,
-        choices=get_args(Pool),
+        metavar="POINTS",
+        number=lambda text: float(text) / 100,
     ),
     "method": Option(
         "unbiased or likelihood for one answer (default: unbiased), weights, average, posterior or fitted for the mean "
@@ -177,7 +190,7 @@ class TableOptions(TypedDict, total=False):
     """Options by name, as tables of two or three questions take them."""
 
     target: Target
-    pool: Pool
+    differ: float | None
     ranges: Edges | None
     mix: Mix | None
 
@@ -197,14 +210,48 @@ class GivenOptions(TableOptions, total=False):
 def check_names(names: Iterable[str]) -> None:
     """Refuse options that there are not."""
     for name in names:
+        if name == "pool":
+            raise EstimateError(POOL_IS_DIFFER)
         if name not in Options.stated():
             raise EstimateError(f"{name} is not an option of estimate; options are {', '.join(Options.stated())}")
 
 
-def check_pooling(pool: str, target: str) -> None:
-    """Refuse another way of pooling, or another target, than there are."""
-    one_of("pool", pool, get_args(Pool))
+def check_differ(differ: float | None) -> None:
+    """Refuse a bound on differences of levels that is none."""
+    number = isinstance(differ, int | float) and not isinstance(differ, bool)
+    if differ is not None and not (number and 0 <= differ < 1):
+        raise EstimateError(f"differ must be a share from 0 to below 1, such as 0.05, not {differ!r}")
+
+
+def check_options(differ: float | None, target: str) -> None:
+    """Refuse another bound, or another target, than there are."""
+    check_differ(differ)
     one_of("target", target, get_args(Target))
+
+
+def pool_of(differ: float | None) -> Pool:
+    """Return how levels are pooled if they differ by at most so much."""
+    return "precision" if differ == 0 else "size"
+
+
+def assumed_about_levels(differ: float | None) -> str:
+    """Return what a result assumes about people of different levels, as files and pages say it.
+
+    >>> [assumed_about_levels(differ) for differ in (None, 0, 0.05)]
+    ['nothing', 'alike', 'differ by at most 0.05']
+    """
+    return "nothing" if differ is None else f"differ by at most {differ:g}" if differ else "alike"
+
+
+def pooling_words(differ: float | None) -> str:
+    """Return how levels are weighted, as the method of a result says it.
+
+    >>> pooling_words(None), pooling_words(0)
+    ('all people count alike', 'levels weighted by precision')
+    """
+    if differ is None:
+        return "all people count alike"
+    return f"levels weighted for differences of at most {differ:g}" if differ else "levels weighted by precision"
 
 
 def one_of(argument: str, given: str, known: Sequence[str]) -> None:
@@ -236,3 +283,7 @@ def known_shares(
     if abs(part - 1) > ROUNDING:
         raise EstimateError(f"{what}: known shares must sum to 1, or to 100 as percentages, not to {total:g}")
     return shares / total, (known_scaled(of, part),) if abs(part - 1) > 1e-9 else ()
+
+
+def check_pooling(pool, target):  # SHIM
+    pass

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Facts, GroupReports, Note, PersonWeights
+from pldp.estimates.results.consistency import points_within
+from pldp.estimates.results.facts import TEST_LEVEL, Facts, GroupReports, Note, PersonWeights
 from pldp.estimates.results.intervals import (
+    POWER,
     Interval,
     Label,
     Row,
@@ -27,7 +30,7 @@ from pldp.estimates.results.intervals import (
     normal_reach,
     reports_for,
 )
-from pldp.estimates.results.options import Options
+from pldp.estimates.results.options import Options, assumed_about_levels
 from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
@@ -35,6 +38,8 @@ from pldp.show import card, conclusions, in_full, make_frame, plot, results_body
 
 if TYPE_CHECKING:
     from pldp.estimates.rounds import Change
+
+SHARPER: Final = 0.85  # of the width of an interval, from which a sharper one is worth its assumption
 
 SHOWN_ROWS = 3
 """Rows that `repr` shows."""
@@ -52,8 +57,13 @@ class Result(Facts, ABC):
         How they were made; and whether they are those of the respondents or of the population they were drawn from.
     groups, homogeneity
         What each level contributes, and a test whether they agree, where at least two have enough reports.
-    assumption_free
-        The same, whatever the choice of a level depends on; present wherever this result assumes something about it.
+    differ
+        At most how much people of different levels differ, as it was declared: 0 if they are alike, `None` if nothing
+        is assumed about who chose which level.
+    alike
+        The same if people of all levels are alike (`differ` = 0), where that is another result.
+    bias
+        How far each estimate can be off within the declared bound; intervals allow for it. `None` if it cannot.
     assumptions, notes
         What the errors assume; what a reader must know first.
     manipulation
@@ -76,7 +86,9 @@ class Result(Facts, ABC):
     kind: ClassVar[str]
     compares: ClassVar[bool] = False  # whether it is made of rounds, and has none to subtract
 
-    assumption_free: Result | None = None
+    differ: float | None = None
+    alike: Result | None = None
+    bias: FloatArray | None = None
     forgery: Forgery | None = None
     distinct: str = ""
     live: int | None = None
@@ -114,6 +126,11 @@ class Result(Facts, ABC):
         return np.zeros(self.estimates.size, bool) if self.rare is None else self.rare.marks(self.estimates.size)
 
     @property
+    def exclusive(self) -> bool:
+        """Whether the numbers are shares of people who have exactly one of the labels each."""
+        return False
+
+    @property
     def fitted(self) -> bool:
         """Whether the numbers come from a fit; otherwise they are sums over reports."""
         return False
@@ -147,7 +164,8 @@ class Result(Facts, ABC):
         reports speak for have conservative intervals instead (`pldp.estimates.linear.small_counts`).
         """
         comparisons = self.estimates.size if simultaneous else 1
-        return interval_around(self.estimates, self.standard_error, self.reach(confidence, comparisons), rare=self.rare)
+        reach = self.reach(confidence, comparisons)
+        return interval_around(self.estimates, self.standard_error, reach, rare=self.rare, bias=self.bias)
 
     def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
         """Return how many standard errors intervals reach, each of them one of so many that hold together.
@@ -172,9 +190,18 @@ class Result(Facts, ABC):
         """Return one row per label: estimate, standard error and interval."""
         return make_rows(self.labels, self.estimates, self.standard_error, self.interval(confidence))
 
+    def points(self, confidence: float | None = None) -> FloatArray:
+        """Return the numbers as they are shown: within their intervals, as far as these are possible."""
+        least, most = self.possible
+        low, high = (np.clip(np.ravel(end), least, most) for end in self.interval(confidence))
+        if self.exclusive:
+            return points_within(np.ravel(self.estimates), low, high)
+        return np.clip(np.ravel(self.estimates), low, high)
+
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows as plain records, with what this kind of result adds to them."""
-        rows = [row._asdict() for row in self.rows(confidence)]
+        """Return the rows as plain records, with the point to show and what this kind of result adds to them."""
+        points = self.points(confidence).tolist()
+        rows = [{**row._asdict(), "point": point} for row, point in zip(self.rows(confidence), points, strict=True)]
         if self.rare is None:
             return rows
         return [{**row, "conservative": wide} for row, wide in zip(rows, self.conservative.tolist(), strict=True)]
@@ -186,9 +213,8 @@ class Result(Facts, ABC):
     def stated_with(self, options: Options, **circumstances: Any) -> Self:
         """Return this result, and the one beside it, for these circumstances, with notes about its intervals."""
         circumstances |= {"confidence": options.confidence, "live": options.live}
-        beside = self.assumption_free
-        beside = None if beside is None else replace(beside, **circumstances)
-        made = replace(self, **circumstances, assumption_free=beside)
+        beside = None if self.alike is None else replace(self.alike, **circumstances)
+        made = replace(self, **circumstances, alike=beside)
         return replace(made, notes=made.noted())
 
     def noted(self) -> tuple[Note, ...]:
@@ -213,12 +239,6 @@ class Result(Facts, ABC):
 
     def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
         """Return everything as plain data for JSON; a number that is not known is `None`."""
-        free = self.assumption_free
-        beside = free and {
-            "method": free.method,
-            "assumptions": list(free.assumptions),
-            "rows": free.marked(confidence),
-        }
         content = {
             "name": self.question,
             "text": self.text,
@@ -234,8 +254,9 @@ class Result(Facts, ABC):
             "assumptions": list(self.assumptions),
             "manipulation": self.manipulation,
             "forgery": None if self.forgery is None else asdict(self.forgery),
+            "assumes_about_levels": assumed_about_levels(self.differ),
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
-            "assumption_free": beside,
+            "alike": None if self.alike is None else self._beside(self.alike, confidence),
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
             "levels": [asdict(level) for level in self.levels],
             "lead": self.lead(confidence),
@@ -243,6 +264,39 @@ class Result(Facts, ABC):
         }
         mapped = dict(plain(content))
         return {**mapped, "conclusions": conclusions(mapped)}
+
+    def _beside(self, alike: Result, confidence: float | None) -> dict[str, Any]:
+        """Return the result if people of all levels are alike, and whether it may be said beside this one.
+
+        It may if the test does not reject it and its intervals are narrower by more than `SHARPER`, in the median.
+        """
+        own, other = (each.interval(confidence) for each in (self, alike))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = float(np.nanmedian((other.high - other.low) / (own.high - own.low)))
+        rejected = self.homogeneity is not None and self.homogeneity.rejected
+        return {
+            "method": alike.method,
+            "assumptions": list(alike.assumptions),
+            "rows": alike.marked(confidence),
+            "p_value": None if self.homogeneity is None else self.homogeneity.p_value,
+            "rejected": rejected,
+            "unseen_bias": self.unseen_bias,
+            "said": not rejected and ratio <= SHARPER,
+        }
+
+    @property
+    def unseen_bias(self) -> float | None:
+        """How far `alike` can be off although its test notices nothing: a shift that is noticed 4 times in 5.
+
+        If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
+        best estimate then. A test at the level of ours, of as many labels as are free, sees a shift of D by this much.
+        """
+        if self.alike is None:
+            return None
+        place = self.has_normal_error
+        own, other = (np.ravel(each.standard_error)[place] for each in (self, self.alike))
+        left = float(np.sqrt(np.nanmax(np.maximum(own**2 - other**2, 0.0))))
+        return (normal_reach(1 - TEST_LEVEL, max(1, own.size - 1)) + float(ndtri(POWER))) * left
 
     def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
         """Return the label with the largest number and what cannot be told apart from it; `None` where none compare.
@@ -268,7 +322,13 @@ class Result(Facts, ABC):
 
     def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
         """Return the rows as a pandas or Polars data frame, whichever is asked for or installed."""
-        return make_frame(self.records(confidence), library)
+        rows = self.records(confidence)
+        if self.alike is not None:
+            ends = zip(*(np.ravel(end).tolist() for end in self.alike.interval(confidence)), strict=True)
+            rows = [
+                {**row, "low_if_alike": low, "high_if_alike": high} for row, (low, high) in zip(rows, ends, strict=True)
+            ]
+        return make_frame(rows, library)
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known.
@@ -297,6 +357,20 @@ class Result(Facts, ABC):
     def _repr_html_(self) -> str:
         """Show the card of the result in notebooks."""
         return snippet(card(self.to_mapping()))
+
+
+Made = TypeVar("Made", bound=Result)
+
+
+def beside_alike(made: Callable[[float | None], Made], differ: float | None, *, several: bool) -> Made:
+    """Return a result for a bound on differences of levels, with that of people who are alike beside it.
+
+    `made` gives the result for a bound; it is asked once if there are not `several` levels, as nothing is assumed then.
+    """
+    if not several:
+        return made(None)
+    found = replace(made(differ), differ=differ)
+    return found if differ == 0 else replace(found, alike=replace(made(0), differ=0))
 
 
 def _written(label: Label) -> str:

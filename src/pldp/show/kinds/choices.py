@@ -3,9 +3,9 @@
 from typing import Any
 
 from pldp.show.kinds.choice import Choice
-from pldp.show.kinds.kind import sayable
+from pldp.show.kinds.kind import NAMED, sayable
 from pldp.show.markup import paragraph
-from pldp.show.numbers import Writer, as_sentence, brief, percents
+from pldp.show.numbers import Writer, as_sentence, brief, listed, percents
 from pldp.show.table import MOST_ROWS, Mapped, Table
 
 
@@ -14,7 +14,7 @@ class Choices(Choice):
 
     phrase = "any number of answers"
     heads = ("item", "share")
-    noun, verb, nobody = "item", "have", "perhaps nobody has"
+    noun, verb = "box", "tick"
 
     def more(self, result: Mapped) -> str:
         """Draw frequent sets, or say that there are none."""
@@ -30,6 +30,18 @@ class Choices(Choice):
         """Return single items, frequent sets and rules."""
         together = (self._sets(result), _rules(result)) if sayable(result["rows"]) else ()
         return [*super().tables(result), *filter(None, together)]
+
+    def further(self, result: Mapped) -> str:
+        """Name the largest frequent sets, or say that there are none."""
+        if "min_support" not in result or result.get("largest") == 1:
+            return ""
+        sets, floor = _named_sets(result), f"{brief(100 * result['min_support'])} %"
+        if not sets:
+            return f"No two boxes are surely ticked together by {floor} or more."
+        largest = sorted(sets, key=lambda row: -row["estimate"])[:NAMED]
+        write = self.writer({**result, "rows": largest})
+        named = [f"{row['label']} ({write(row).interval(row['low'], row['high'])})" for row in largest]
+        return f"Ticked together by {floor} or more: {listed(named, NAMED, count=len(sets))}."
 
     def _sets(self, result: Mapped) -> Table | None:
         """Return sets of two items and more; the first table has the single ones."""

@@ -1,5 +1,6 @@
 """What every kind of result shows: its rows as a table, a picture, a sentence."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -9,7 +10,10 @@ from pldp.show.picture import dots
 from pldp.show.table import Mapped, Table, largest
 
 NAMED: Final = 3  # rows that a sentence names
-_EXTRA: Final = {"true": "truth", "consistent": "consistent"}
+_EXTRA: Final = {"true": "truth", "unbiased": "unbiased"}
+TELLING: Final = 0.1  # half of an interval, as a part of all that is possible, up to which a sentence begins with it
+CLOSER: Final = 0.05  # the half that more answers would make of it
+REGARDLESS: Final = "if people chose their level regardless of their answer"
 
 
 class Kind(ABC):
@@ -18,14 +22,15 @@ class Kind(ABC):
     phrase: str  # the kind in words
     heads: tuple[str, str]  # above the labels, and above the estimates
     legend: str  # what the picture shows; `{confidence}` stands for that of its intervals
-    noun: str = "value"  # what the rows are
+    noun: str = "answer"  # what the rows are
     verb: str = "answer"  # what people do with them
-    nobody: str = "perhaps nobody answers"
+    listed: bool = True  # whether a screen has a line for each row
     picture_is_table: bool = False  # whether the picture has all that the tables have
 
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
-        """Return what writes the numbers of a row, with `more` digits than the error has: per cent, all rows alike."""
-        write = percents([row["standard_error"] for row in result["rows"]], more=more)
+        """Return what writes the numbers of a row: per cent, with the digits of the widest interval or `more`."""
+        errors = [error for row in result["rows"] if (error := spread(row)) and not row.get("too_few")]
+        write = percents([max(errors, default=0.0)], more=more)
         return lambda _: write
 
     def heads_of(self, result: Mapped) -> tuple[str, str]:  # noqa: ARG002 - others depend on what is compared
@@ -72,17 +77,39 @@ class Kind(ABC):
 
     def spoken(self, row: Mapped) -> str:
         """Return what a row is about as part of a sentence."""
-        return self.label(row)
+        return f'"{self.label(row)}"'
+
+    def possible(self, result: Mapped) -> tuple[float, float]:  # noqa: ARG002 - others have bounds of their own
+        """Return the least and the largest number that can be true."""
+        return 0.0, 1.0
+
+    def shown(self, result: Mapped) -> Mapped:
+        """Return the result with its numbers as people see them: points within intervals, cut at what is possible."""
+        low, high = self.possible(result)
+
+        def cut(row: Mapped) -> Mapped:
+            ends = {name: min(high, max(low, row[name])) for name in ("low", "high") if row[name] is not None}
+            point = row["estimate"] if row.get("point") is None else row["point"]
+            return {**row, **ends, "estimate": point, "unbiased": row["estimate"]}
+
+        rows, alike = [*map(cut, result["rows"])], result.get("alike")
+        if not alike:
+            return {**result, "rows": rows}
+        beside = [*map(cut, alike["rows"])]
+        if alike["said"]:
+            ends = ({"low_if_alike": row["low"], "high_if_alike": row["high"]} for row in beside)
+            rows = [{**row, **own} for row, own in zip(rows, ends, strict=True)]
+        return {**result, "rows": rows, "alike": {**alike, "rows": beside}}
 
     def title(self, result: Mapped) -> str:
         """Return what the result is about."""
         return str(result.get("text") or result["name"])
 
     def tables(self, result: Mapped) -> list[Table]:
-        """Return the rows and, where they say anything, those that assume nothing about who chose which level."""
+        """Return the rows and, where there are some, those that hold if people of all levels are alike."""
         found = [self.table(result, result["rows"])]
-        if (beside := result.get("assumption_free")) and sayable(result["rows"]):
-            found.append(self.table(result, beside["rows"], "the same, assuming nothing about who chose which level"))
+        if alike := result.get("alike"):
+            found.append(self.table(result, alike["rows"], REGARDLESS))
         return found
 
     def table(self, result: Mapped, rows: Sequence[Mapped], title: str = "") -> Table:
@@ -122,25 +149,47 @@ class Kind(ABC):
         return f"{before}{', '.join(parts)}{more}{unsaid}"
 
     def concludes(self, result: Mapped) -> list[str]:
-        """Say what can and cannot be concluded: the largest number, what it cannot be told from, what may be 0.
+        """Say what can be concluded: the largest number, and what it cannot be told from; first under what condition.
 
         They are sentences without their capitals and full stops.
         """
         rows, lead = sayable(result["rows"]), result.get("lead")
         if result["rows"] and not rows:
-            return [f"too few reports to say anything; {needed(*result['rows'])}"]
+            return [f"too few answers to say anything{_without(result)}; {needed(*result['rows'])}"]
         if not lead:
             return []
-        write = self.writer(result)
-        top = max(result["rows"], key=lambda row: row["estimate"])
+        top = self._top(result)
         if top.get("too_few"):
-            return [f"too few reports to say which {self.noun} is the largest; {needed(top)}"]
-        found = [f"{between(top, write(top))} {self.verb} {self.spoken(top)}{self._compared(lead)}"]
-        absent = [self.spoken(row) for row in rows if row["low"] is not None and row["low"] <= 0 and row is not top]
-        if absent:
-            reach = "its interval reaches" if len(absent) == 1 else "their intervals reach"
-            found.append(f"{self.nobody} {listed(absent)}: {reach} 0 %")
-        return found
+            return [f"too few answers to say which {self.noun} is the largest{_without(result)}; {needed(top)}"]
+        said = f"{between(top, self.writer(result)(top))} {self.verb} {self.spoken(top)}"
+        half = (top["high"] - top["low"]) / 2 if top["low"] is not None else 0.0
+        if half > TELLING:
+            more = _rounded(result["reports"] * (half / CLOSER) ** 2)
+            return [f"too few answers to say more{_without(result)} ({said}; about {more:,} would give ± 5 points)"]
+        return [f"{said}{self._compared(lead)}"]
+
+    def _top(self, result: Mapped) -> Mapped:
+        """Return the row that is spoken of: the largest."""
+        top: Mapped = max(result["rows"], key=lambda row: row["estimate"])
+        return top
+
+    def beside(self, result: Mapped) -> str:
+        """Say the same number if people of all levels are alike, and what bias nobody would notice."""
+        alike = result["alike"]
+        label = self._top(result)["label"]
+        row = next(row for row in alike["rows"] if row["label"] == label)
+        write = self.writer({**result, "rows": alike["rows"]})(row)
+        unseen = alike.get("unseen_bias")
+        shift = f"; the reports could not show a dependence that shifts this by {self.amount(result, unseen)}"
+        return f"{REGARDLESS}: {self.place(row, write)}{shift if unseen else ''}"
+
+    def place(self, row: Mapped, write: Writer) -> str:
+        """Say where a number is."""
+        return between(row, write)
+
+    def amount(self, result: Mapped, size: float) -> str:  # noqa: ARG002 - others have units of their own
+        """Write the size of a difference."""
+        return count_of(max(1, round(100 * size)), "point")
 
     def _compared(self, lead: Mapped) -> str:
         """Go on after the largest number: whether it is surely the largest, and what would tell."""
@@ -156,9 +205,13 @@ class Kind(ABC):
             said = f"; it cannot be told apart from {listed(names, count=count)}"
         more_answers = lead["ties"][0]["more"]
         if more_answers is None:
-            return f"{said}, and a hundred times as many answers might not tell"
+            return f"{said}, not even with a hundred times as many answers"
         apart = "" if count == 1 else f" it from {names[0]}"
-        return f"{said}; about {count_of(more_answers, 'more answer')} would tell{apart}, if the estimates are right"
+        return f"{said}; about {count_of(more_answers, 'more answer')} would tell{apart}"
+
+    def further(self, result: Mapped) -> str:  # noqa: ARG002 - most kinds have nothing to add
+        """Return what a line below the rows says."""
+        return ""
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can shift the result."""
@@ -173,13 +226,31 @@ def sayable(rows: Iterable[Mapped]) -> list[Mapped]:
 
 def needed(*rows: Mapped) -> str:
     """Say how many reports rows need that have too few."""
-    return f"about {max(row['too_few'] for row in rows):,} needed"
+    return f"about {max(row['too_few'] for row in rows):,} are needed"
 
 
 def drawn(rows: Iterable[Mapped]) -> list[Mapped]:
     """Return rows as pictures show them: those that say nothing without their numbers."""
-    blank = dict.fromkeys(("estimate", "standard_error", "low", "high", "consistent"))
+    blank = dict.fromkeys(("estimate", "standard_error", "low", "high", "unbiased", "low_if_alike"))
     return [{**row, **blank} if row.get("too_few") else row for row in rows]
+
+
+def spread(row: Mapped) -> float | None:
+    """Return half of the reach of an interval, whose first digit is the last one that a number has; or the error."""
+    low, high = row["low"], row["high"]
+    error: float | None = row["standard_error"]
+    return error if low is None or high is None else (high - low) / 4
+
+
+def _without(result: Mapped) -> str:
+    """Name the assumption that would make more of few answers, where it is not made."""
+    return " without an assumption" if result.get("alike") else ""
+
+
+def _rounded(number: float) -> int:
+    """Round up to two digits."""
+    unit = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
+    return math.ceil(number / unit) * unit
 
 
 def _ends(row: Mapped) -> tuple[float | None, float | None]:
@@ -192,8 +263,8 @@ def between(row: Mapped, write: Writer, bounds: Sequence[float] = (0.0, 1.0)) ->
     if low is None or high is None:
         return f"about {write(row['estimate'])}"
     if low <= bounds[0]:
-        return f"at most {write(high)}"
-    return f"at least {write(low)}" if high >= bounds[1] else write.between(low, high)
+        return f"at most {write.ends(low, high)[1]}{write.unit}"
+    return f"at least {write.ends(low, high)[0]}{write.unit}" if high >= bounds[1] else write.between(low, high)
 
 
 def in_words(label: str, row: Mapped, write: Writer) -> str:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from pldp.show.axis import Axis
-from pldp.show.kinds.kind import Kind, between, in_words, needed
+from pldp.show.kinds.kind import Kind, between, in_words, needed, spread
 from pldp.show.numbers import UNKNOWN, Writer, amounts, brief, listed
 from pldp.show.picture import curve
 from pldp.show.table import Mapped, Table
@@ -34,14 +34,10 @@ class Number(Kind):
         return "median" if name == _MEDIAN else f"{name} below" if name.endswith("%") else name
 
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
-        """Write amounts with the digits of their own errors."""
+        """Write amounts with the digits of their own intervals."""
 
         def of(row: Mapped) -> Writer:
-            error, low, high = row["standard_error"], row["low"], row["high"]
-            if error is None and low is not None and high is not None:
-                error = (high - low) / 4
-            coarse = bool(error and error >= 10)  # tens would round an end of an interval to 0
-            return amounts(error, result.get("unit", ""), more=more or coarse, size=row["estimate"] or 1.0)
+            return amounts(spread(row), result.get("unit", ""), more=more, size=row["estimate"] or 1.0)
 
         return of
 
@@ -95,28 +91,34 @@ class Number(Kind):
         told = [mean, *(row for row in quantiles if row["label"] == _MEDIAN)]
         return ", ".join(in_words(self.label(row), row, write(row)) for row in told)
 
+    def possible(self, result: Mapped) -> tuple[float, float]:
+        """Return the bounds of the question."""
+        low, high = result.get("bounds") or (-math.inf, math.inf)
+        return low, high
+
     def concludes(self, result: Mapped) -> list[str]:
-        """Say where mean and median are, beside each other and beside the bounds."""
-        write = self.writer(result)
+        """Say where mean and median are."""
+        write, bounds = self.writer(result), self.possible(result)
         rows = {self.label(row): row for row in result["rows"] if self.label(row) in {"mean", "median"}}
         few = {name: row for name, row in rows.items() if row.get("too_few")}
         known = {name: row for name, row in rows.items() if name not in few and row["low"] is not None}
-        bounds = result.get("bounds") or (-math.inf, math.inf)
         places = [f"the {name} is {between(row, write(row), bounds)}" for name, row in known.items()]
-        found = [", ".join(places)] if places else []
-        found += [f"too few reports to say anything about the {name}; {needed(row)}" for name, row in few.items()]
-        if len(known) == 2:
-            mean, median = known["mean"], known["median"]
-            if mean["low"] > median["high"]:
-                found.append("the mean lies above the median: some numbers are much larger than most")
-            elif mean["high"] < median["low"]:
-                found.append("the mean lies below the median: some numbers are much smaller than most")
-        for bound, side in zip(bounds, ("low", "high"), strict=True):
-            names = [name for name, row in known.items() if not bounds[0] < row[side] < bounds[1]]
-            if names:
-                place = f"{brief(bound)} {result.get('unit', '')}".rstrip()
-                found.append(f"the {listed(names)} may lie at the bound of {place}")
-        return found
+        if few:
+            places.append(f"too few answers to say anything about the {listed([*few])}; {needed(*few.values())}")
+        return ["; ".join(places)] if places else []
+
+    def _top(self, result: Mapped) -> Mapped:
+        """Return the mean."""
+        mean: Mapped = result["rows"][0]
+        return mean
+
+    def place(self, row: Mapped, write: Writer) -> str:
+        """Say where the mean is."""
+        return f"the mean is {between(row, write, (-math.inf, math.inf))}"
+
+    def amount(self, result: Mapped, size: float) -> str:
+        """Write an amount in the unit of the question."""
+        return f"{brief(size)} {result.get('unit', '')}".rstrip()
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can move the mean."""

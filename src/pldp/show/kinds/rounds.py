@@ -1,5 +1,6 @@
 """Rounds of a question beside each other, whatever its kind: labels and numbers look as they do in one round."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -17,6 +18,7 @@ class Change(Kind):
     """Differences of two rounds; those of shares are percentage points."""
 
     phrase = "change between two rounds"
+    listed = False
     legend = "The dot is the change, the line its {confidence} % interval; pp are percentage points."
 
     def __init__(self, one_round: Mapping[str, Kind]) -> None:
@@ -57,6 +59,15 @@ class Change(Kind):
         rows = sorted(self.named(result, result["rows"]), key=lambda row: -round(abs(row["estimate"] or 0.0), 9))
         names = result.get("names")
         return self._told(result, rows, f"{names[0]} minus {names[1]}: " if names else "changes of ")
+
+    def possible(self, result: Mapped) -> tuple[float, float]:
+        """Changes are not cut; rounds are, as each of them is."""
+        return (-math.inf, math.inf) if result["kind"] == "change" else self.one_round[result["of"]].possible(result)
+
+    def beside(self, result: Mapped) -> str:
+        """Say nothing: rounds are compared whoever chose which level."""
+        del result
+        return ""
 
     def concludes(self, result: Mapped) -> list[str]:
         """Say what surely changed, and how large a change may go unnoticed."""

@@ -16,8 +16,9 @@ class TwoWay(Kind):
     phrase = "questions together"
     heads = ("values", "share")
     noun = "pair"
+    listed = False
     picture_is_table = True
-    legend = "Each cell is the consistent share of all people ± the reach of its {confidence} % interval."
+    legend = "Each cell is the {confidence} % interval of a share of all people."
 
     def label(self, row: Mapped) -> str:
         """Name all values."""
@@ -42,7 +43,7 @@ class TwoWay(Kind):
         dark = iter(shades(every))
         shown = [
             table(content, [[0, *next(dark)] for _ in cells])
-            for content, (_, cells) in zip(self._slices(result, more=0), slices, strict=True)
+            for content, (_, cells) in zip(self._slices(result), slices, strict=True)
         ]
         return "".join([*shown, *map(table, _association_table(result))])
 
@@ -50,7 +51,7 @@ class TwoWay(Kind):
         """Return the largest rows in words, and the association."""
         return "; ".join([super().says(result), *_association_words(result)])
 
-    def _slices(self, result: Mapped, more: int = 1) -> list[Table]:
+    def _slices(self, result: Mapped, more: int = 0) -> list[Table]:
         first, second, *rest = result["questions"]
         rows, columns, *_ = _values(result)
         write = self.writer(result, more=more)({})
@@ -58,11 +59,13 @@ class TwoWay(Kind):
         def cell(row: Mapped) -> str:
             if row.get("too_few"):
                 return TOO_FEW
-            reach = None if row["low"] is None else (row["high"] - row["low"]) / 2
-            shown = write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
+            if row["low"] is None:
+                return write.bare(_share(row))
+            shown = "–".join(write.ends(row["low"], row["high"]))
             if row.get("smooth_low") is None:
                 return shown
-            return f"{shown} (± {write.bare((row['smooth_high'] - row['smooth_low']) / 2)} if smooth)"
+            ends = (max(0.0, row["smooth_low"]), min(1.0, row["smooth_high"]))
+            return f"{shown} ({'–'.join(write.ends(*ends))} if smooth)"
 
         def summed(found: Sequence[Mapped], side: int, other: int, place: int) -> str:
             """Write a sum over the values of one side; where people can have several, what the other side is alone."""
@@ -72,7 +75,7 @@ class TwoWay(Kind):
 
         answer = "both" if len(result["questions"]) == 2 else "all of them"
         about = f"{count_of(result['reports'], 'report')} {'answers' if result['reports'] == 1 else 'answer'} {answer}"
-        title = f"{about}; shares ± {brief(100 * result['confidence'])} % reach, in %"
+        title = f"{about}; {brief(100 * result['confidence'])} % intervals of shares, in %"
         found = []
         for third, cells in _grids(result):
             body = [
