@@ -40,7 +40,7 @@ MODES = {"walk": 0.12, "bike": 0.21, "car": 0.3134, "bus, tram or underground": 
 
 
 def choice(**extra: Any) -> dict[str, Any]:
-    rows = [row(label, share, 0.012, consistent=max(0.0, share)) for label, share in MODES.items()]
+    rows = [row(label, share, 0.012, point=max(0.0, share)) for label, share in MODES.items()]
     return result("mode", "choice", rows, **{"text": "How do you get to work?"} | extra)
 
 
@@ -125,9 +125,13 @@ EVERY_KIND = {
 
 def results() -> dict[str, Any]:
     beside = {
-        "method": "unbiased, pooled by size",
+        "method": "unbiased, levels weighted by precision",
         "assumptions": [],
-        "rows": [row(label, share + 0.02, 0.02) for label, share in MODES.items()],
+        "rows": [row(label, share + 0.02, 0.006) for label, share in MODES.items()],
+        "p_value": 0.3,
+        "rejected": False,
+        "unseen_bias": 0.04,
+        "said": True,
     }
     return {
         "survey": "0" * 64,
@@ -135,7 +139,7 @@ def results() -> dict[str, Any]:
         "reports": 1000,
         "rejected": 3,
         "rejections": {"malformed": 3},
-        "questions": [choice(notes=[WARNING], assumption_free=beside), choices(), number()],
+        "questions": [choice(notes=[WARNING], alike=beside), choices(), number()],
         "tables": [two_way()],
         "missing": [{"name": "late", "reason": "no reports answer it"}],
     }

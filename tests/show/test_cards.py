@@ -156,9 +156,25 @@ def test_the_truth_is_a_column_and_a_mark_where_it_is_known() -> None:
     assert "25.0 %" in card
 
 
-def test_rows_pooled_by_size_stand_beside_those_that_the_levels_contradict() -> None:
-    assert "assuming nothing" not in show.card(mappings.choice())
-    assert "the same, assuming nothing about who chose which level" in show.card(mappings.results()["questions"][0])
+def test_what_holds_if_levels_are_alike_is_said_second_and_drawn_inside() -> None:
+    result = mappings.results()["questions"][0]
+    first, second = show.conclusions({**result, "lead": {"label": "car", "tied": 0, "of": 6, "ties": []}})
+    assert first.startswith('Between 28 % and 34 % answer "car"')
+    assert second == (
+        "If people chose their level regardless of their answer: between 32 % and 35 %; the reports could not show a "
+        "dependence that shifts this by 4 points."
+    )
+    card = show.card(result)
+    assert card.count('class="alike"') == len(result["rows"])
+    assert "if people chose their level regardless of their answer" in card
+    assert 'class="alike"' not in show.card(mappings.choice())
+
+
+def test_what_the_reports_contradict_or_what_is_hardly_sharper_is_not_said() -> None:
+    result = mappings.results()["questions"][0]
+    unsaid = {**result, "alike": {**result["alike"], "said": False}}
+    assert not any("regardless" in text for text in show.conclusions(unsaid))
+    assert 'class="alike"' not in show.card(unsaid)
 
 
 def test_only_the_largest_of_many_values_are_shown_and_that_is_said() -> None:

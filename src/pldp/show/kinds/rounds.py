@@ -30,8 +30,8 @@ class Change(Kind):
         return [{**row, "label": label(row)} for row in rows]
 
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
-        """Write differences with the digits of their errors."""
-        write = self.one_round[result["of"]].writer(result, more=more)
+        """Write differences with a digit more than other numbers: their ends, rounded outwards, must not become 0."""
+        write = self.one_round[result["of"]].writer(result, more=max(more, 1))
         return lambda row: replace(write(row), unit=_POINTS) if result["unit"] == _SHARE else write(row)
 
     def legend_of(self, result: Mapped) -> str:
