@@ -88,7 +88,7 @@ def test_rounds_have_a_column_each_and_sure_changes_a_mark() -> None:
     assert rounds.heads == ("value", "round 1", "round 2", "round 3")
     assert rounds.rows[2] == ("car", "31.3 (28.9 to 33.7)", "30.3 (27.9 to 32.7)", "21.3 (18.9 to 23.7)")
     assert before.heads == ("value", "round 1 → round 2", "round 2 → round 3")
-    assert before.rows[2] == ("car", "−1.0 (−4.3 to 2.3)", "−9.0 (−12.3 to −5.7) *")
+    assert before.rows[2] == ("car", "−1.0 (−4.4 to 2.4)", "−9.0 (−12.4 to −5.6) *")
     assert first.heads == ("value", "round 1 → round 3")
     assert [row[0] for row in first.rows if row[1].endswith("*")] == ["car"]
 

@@ -176,9 +176,8 @@ class Kind(ABC):
     def beside(self, result: Mapped) -> str:
         """Say the same number if people of all levels are alike, and what bias nobody would notice."""
         alike = result["alike"]
-        label = self._top(result)["label"]
-        row = next(row for row in alike["rows"] if row["label"] == label)
-        write = self.writer({**result, "rows": alike["rows"]})(row)
+        top = self._top(result)
+        row, write = next(row for row in alike["rows"] if row["label"] == top["label"]), self.writer(result)(top)
         unseen = alike.get("unseen_bias")
         shift = f"; the reports could not show a dependence that shifts this by {self.amount(result, unseen)}"
         return f"{REGARDLESS}: {self.place(row, write)}{shift if unseen else ''}"
