@@ -241,11 +241,11 @@ def test_shares_of_ranges_agree_with_each_other_and_with_quantiles() -> None:
         below, between, above = (found.range(*ends, smooth=smooth) for ends in ((0, 2.5), (2.5, 5), (5, 10)))
         assert below.estimate + between.estimate + above.estimate == pytest.approx(1)
         assert all(0 <= row.low < row.estimate < row.high <= 1 and row.standard_error > 0 for row in (below, between))
-        assert found.cumulative(2.5, smooth=smooth)[1:] == below[1:]
+        assert found.below(2.5, smooth=smooth)[1:] == below[1:]
     assert found.range(0, 10).estimate == pytest.approx(1)
     assert found.range(0, 10)[3:] == pytest.approx((1, 1))
     middle, _, highest = found.quantile(0.5)
-    assert found.cumulative(middle).estimate == pytest.approx(0.5)
+    assert found.below(middle).estimate == pytest.approx(0.5)
     assert found.cumulative(highest, 0.99).high > 0.5
 
 
@@ -307,10 +307,9 @@ def test_simultaneous_intervals_are_those_of_a_sixth_of_the_error_rate() -> None
 def test_where_levels_disagree_the_result_without_assumptions_has_quantiles_of_all_people() -> None:
     generator = np.random.default_rng(6)
     numbers = {"a": 10 * generator.beta(2, 8, 6000), "b": 10 * generator.beta(8, 2, 4000)}
-    found = estimate(asked(numbers), "q")
-    codes = [note.code for note in found.notes]
-    assert {"levels-disagree", "curve-pools-levels"} <= set(codes)
-    free = found.assumption_free
+    free = estimate(asked(numbers), "q")
+    found = estimate(asked(numbers), "q", differ=0)
+    assert {"levels-disagree", "curve-pools-levels"} <= {note.code for note in found.notes}
     assert isinstance(free, NumberResult)
     assert "curve-pools-levels" not in [note.code for note in free.notes]
     everybody = np.concatenate([*numbers.values()])
@@ -321,16 +320,16 @@ def test_where_levels_disagree_the_result_without_assumptions_has_quantiles_of_a
         assert abs(middle - truth) < 1
     _, low, high = found.quantile(0.25)
     assert not low <= np.quantile(everybody, 0.25) <= high
-    by_size = estimate(asked(numbers), "q", pool="size")
-    assert by_size.assumption_free is None
-    assert by_size.to_mapping()["rows"] == found.to_mapping()["assumption_free"]["rows"]
+    assert found.alike is None
+    assert free.to_mapping()["alike"]["rows"] == found.to_mapping()["rows"]
+    assert free.to_mapping()["alike"]["rejected"]
 
 
 def test_a_level_of_few_people_has_the_curve_of_all_and_a_histogram_of_its_own() -> None:
     generator = np.random.default_rng(7)
     found = estimate(asked({"a": 10 * generator.beta(2, 5, 3), "b": 10 * generator.beta(2, 5, 3000)}), "q")
-    assert found.assumption_free is not None
-    for one, two in zip(found.rows(), found.assumption_free.rows(), strict=True):
+    assert found.alike is not None
+    for one, two in zip(found.rows(), found.alike.rows(), strict=True):
         assert two.estimate == pytest.approx(one.estimate, abs=0.5)
 
 
@@ -376,3 +375,28 @@ def test_profiles_need_people_who_gave_to_one_service() -> None:
     fused = fuse([Service(each.mechanism, each, keys, one) for each, one in zip(made, reports, strict=True)])
     with pytest.raises(EstimateError, match="one service each"):
         Profile(fused).range(0, 1)
+
+
+def of_atoms(shares: dict[float, float], people: int = 20_000) -> NumberResult:
+    """Return the result of a number from 0 to 8 in eight buckets, where so many people have exactly these numbers."""
+    question = {"name": "q", "kind": "number", "low": 0, "high": 8, "buckets": 8}
+    asked_of = Survey.read({"pldp": 1, "title": "t", "levels": {"open": 4}, "questions": [question]})
+    numbers = np.repeat([*shares], np.round(np.array([*shares.values()]) * people).astype(int))
+    drawn = Population.of_values(asked_of, {"q": np.random.default_rng(3).permutation(numbers)}, seed=3)
+    return estimate(tally(asked_of, simulate_reports(asked_of, drawn, seed=3)), "q")
+
+
+def test_at_most_a_number_includes_those_who_have_it_and_less_than_it_does_not() -> None:
+    everybody_at_3 = of_atoms({3.0: 1.0})
+    assert everybody_at_3.cumulative(3).high == pytest.approx(1, abs=1e-6)
+    assert everybody_at_3.below(3).high < 0.2
+    assert everybody_at_3.cumulative(3).label == "≤ 3"
+    assert everybody_at_3.below(3).label == "< 3"
+    assert everybody_at_3.range(3, 4).label == "3 to below 4"
+    assert everybody_at_3.range(3, 8).label == "3 to 8"
+    assert everybody_at_3.cumulative(8)[1:] == pytest.approx((1, 0, 1, 1))
+    some = of_atoms({0.0: 0.25, 3.0: 0.5, 7.9: 0.25})
+    for number, truth in ((0, 0.25), (2.9, 0.25), (3, 0.75), (7.9, 1.0)):
+        found = some.cumulative(number)
+        assert found.low <= truth <= found.high
+        assert found.low <= found.estimate <= found.high

@@ -377,7 +377,7 @@ def share_between(
     differ: float | None = None,
     mix: Mix | None = None,
 ) -> Row:
-    """Return the share of people whose number lies between two numbers, with an interval for any distribution.
+    """Return the share of people whose number is from one to below another, with an interval for any distribution.
 
     Where an end lies inside a bucket, the estimate takes the bucket's people to be spread evenly; the interval does
     not: it begins with the share of the buckets that are wholly inside and ends with that of all that are partly
@@ -392,7 +392,7 @@ def share_between(
     >>> people = Population.of_shares(survey, 20_000, seed=1)
     >>> row = share_between(tally(survey, simulate_reports(survey, people, seed=1)), "spent", 0, 75)
     >>> row.low < row.estimate < row.high, row.label
-    (True, '0 to 75')
+    (True, '0 to below 75')
     """
     asked = tally.survey.question(question)
     if not isinstance(asked, Number):
@@ -403,7 +403,7 @@ def share_between(
     reports = reports_of(tally, asked, Options(differ=differ, mix=mix))
     share, error = reports.curve.share(low, high)
     ends = Profile(reports.reported, apart=differ != 0).range(low, high, confidence)
-    return range_row(low, high, share, error, ends)
+    return range_row((low, high), asked.limits, share, error, ends)
 
 
 def side(tally: Tally, question: Number, options: Options) -> Side:

@@ -206,11 +206,30 @@ class NumberResult(_OfNumber):
         return found, min(low, found), max(high, found)
 
     def cumulative(self, number: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
-        """Return the share of people with at most this number; see `range`."""
-        return self.range(self.bounds[0], number, confidence, smooth=smooth)._replace(label=f"≤ {number:g}")
+        """Return the share of people with at most this number, those who have exactly it included; see `range`.
+
+        Reports do not tell numbers within a bucket apart. Of the bucket that the number is in or begins, anything from
+        nobody to everybody has at most the number: the interval begins without it and ends with it, and the estimate is
+        half way between.
+        """
+        first, last = self.bounds
+        edges = self.density.edges
+        end = float(edges[min(int(np.searchsorted(edges, number, side="right")), len(edges) - 1)])
+        with_it = self.range(first, end, confidence, smooth=smooth)
+        if number >= last:
+            return with_it._replace(label=f"≤ {number:g}")
+        without = with_it._replace(estimate=0.0, low=0.0) if number <= first else self.below(number, confidence, smooth=smooth)
+        middle = (without.estimate + with_it.estimate) / 2
+        error = max(without.standard_error, with_it.standard_error)
+        return Row(f"≤ {number:g}", middle, error, without.low, with_it.high)
+
+    def below(self, number: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
+        """Return the share of people with less than this number; see `range`."""
+        found = self.range(self.bounds[0], number, confidence, smooth=smooth)
+        return found._replace(label=f"< {number:g}")
 
     def range(self, low: float, high: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
-        """Return the share of people between two numbers, with its error and interval.
+        """Return the share of people from one number to below another, with its error and interval.
 
         The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve. It follows from
         the intervals of the listed quantiles, and is far wider than that of `share_between`.
@@ -224,7 +243,7 @@ class NumberResult(_OfNumber):
             least, most = max(0.0, curve - reach), min(1.0, curve + reach)
         else:
             least, most = self.profile.range(low, high, wanted)
-        return range_row(low, high, share, error, (least, most))
+        return range_row((low, high), self.bounds, share, error, (least, most))
 
     def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
         """Return an interval for the mean (normal) and for each quantile (conservative)."""
@@ -275,9 +294,15 @@ def require_range(low: float, high: float, bounds: tuple[float, float]) -> None:
         raise EstimateError(f"low and high must be between {first:g} and {last:g}, low below high")
 
 
-def range_row(low: float, high: float, share: float, error: float, ends: tuple[float, float]) -> Row:
-    """Return the share of people between two numbers as a row, its interval no narrower than the estimate needs."""
-    return Row(f"{low:g} to {high:g}", share, error, min(ends[0], share), max(ends[1], share))
+def range_row(
+    sides: tuple[float, float], bounds: tuple[float, float], share: float, error: float, ends: tuple[float, float]
+) -> Row:
+    """Return the share of people from one number to below another, or to the upper bound, as a row.
+
+    Its interval is no narrower than the estimate needs.
+    """
+    words = "to" if sides[1] == bounds[1] else "to below"
+    return Row(f"{sides[0]:g} {words} {sides[1]:g}", share, error, min(ends[0], share), max(ends[1], share))
 
 
 def check_mean(method: str, differ: float | None, target: str, *, mean_only: bool, several: bool = True) -> None:
