@@ -467,7 +467,7 @@ def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
     assert other.homogeneity.rejected
     assert other.by_size is not None
     truth = (values.mean() + 0.5) / 32
-    by_size = mean(collected(values, channels, 6, give=give, size=32), pool="size", target="respondents")
+    by_size = mean(collected(values, channels, 6, give=give, size=32), target="respondents")
     assert abs(by_size.value - truth) <= Z * by_size.standard_error
     assert other.by_size == by_size
 

@@ -113,7 +113,7 @@ def without_spread_between_groups(cell: Cell, runs_made: Runs) -> Runs:
     """
     scale = []
     for seed in range(len(runs_made.z)):
-        result: Any = pldp.estimate(cell.case.draw(cell, seed), "q", pool="size")
+        result: Any = pldp.estimate(cell.case.draw(cell, seed), "q")
         apart = sum(group.weight * (group.shares - result.shares) ** 2 for group in result.groups) / result.reports
         scale.append(np.sqrt(1 - apart / result.standard_error**2))
     return replace(runs_made, z=runs_made.z / scale, need=runs_made.need / scale)

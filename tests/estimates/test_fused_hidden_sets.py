@@ -164,12 +164,12 @@ def test_one_service_alone_has_the_supports_that_its_own_estimate_has() -> None:
 def test_by_size_nothing_is_assumed_and_a_method_of_shares_is_refused() -> None:
     fused, _ = services(6)
     free = estimate_fused(fused, largest=1).assumption_free
-    by_size = estimate_fused(fused, largest=1, pool="size")
+    by_size = estimate_fused(fused, largest=1)
     assert free is not None
     assert (by_size.estimates == free.estimates).all()
     assert by_size.assumption_free is None
     with pytest.raises(EstimateError, match="method must be"):
-        estimate_fused(fused, method="likelihood")
+        estimate_fused(fused, method="likelihood", differ=0)
 
 
 def test_a_result_holds_no_reports() -> None:

@@ -128,7 +128,7 @@ def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dic
         hidden = sample(mechanism, people, seed, **options)
         by_moments, joint = moments(hidden), joint_likelihood(hidden, starts=1)
         reports = label_reports(hidden.channels, [each.counts for each in hidden.groups], hidden.mix.matrix)
-        for pool in ("precision", "size"):
+        for differ in (0, None):
             decoded = decode(reports.evidence, pool)
             found[pool].append((decoded.estimates - SHARES) / np.sqrt(decoded.variance()))
         found["moments"].append((by_moments.shares - SHARES) / np.sqrt(np.diag(by_moments.covariance)))
@@ -178,7 +178,7 @@ def collect(mechanism: str, people: int, *, label: str = "0.8", **options) -> Ta
 @pytest.mark.parametrize("mechanism", ["auto", *names("labels", per_value=False)])
 def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     result = collect(mechanism, 60_000)
-    joint, decoded = frequencies(result, "q", method="likelihood"), frequencies(result, "q")
+    joint, decoded = frequencies(result, "q", method="likelihood", differ=0), frequencies(result, "q")
     for estimate in (joint, decoded):
         assert (np.abs(estimate.shares - SHARES) <= 5.1 * estimate.standard_error).all()
         assert sum(level.share for level in estimate.levels) == pytest.approx(1)
@@ -194,13 +194,13 @@ def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     assert np.abs(decoded.consistent() - joint.shares).max() < 1.5 * joint.standard_error.max()
     for estimate in (joint, decoded):
         assert np.allclose(np.sqrt(np.diag(estimate.covariance)), estimate.standard_error)
-    by_size = frequencies(result, "q", pool="size")
+    by_size = frequencies(result, "q")
     np.testing.assert_array_equal(decoded.assumption_free.shares, by_size.shares)
     np.testing.assert_array_equal(decoded.assumption_free.standard_error, by_size.standard_error)
 
 
 def test_an_unconverged_fit_says_so_first() -> None:
-    estimate = frequencies(collect("krr", 2000), "q", method="likelihood", gap=-1.0)
+    estimate = frequencies(collect("krr", 2000), "q", method="likelihood", differ=0, gap=-1.0)
     assert not estimate.fit.converged
     assert estimate.notes[0].code == "no-convergence"
 
@@ -244,7 +244,7 @@ def test_an_open_value_that_nobody_reports_ends_the_fit_at_once_and_has_an_error
     assert fit.shares[3] < 1e-6
     evidence = label_reports(channels, [each.counts for each in hidden.groups], hidden.mix.matrix).evidence
     pairs = [(each.shares, np.diag(each.covariance)) for each in (fit, by_moments)]
-    pairs += [(each.estimates, each.variance()) for each in (decode(evidence), decode(evidence, "size"))]
+    pairs += [(each.estimates, each.variance()) for each in (decode(evidence), decode(evidence, None))]
     for found, variance in pairs:
         assert (variance > 0).all()
         assert (np.abs(found - shares) < 5.1 * np.sqrt(variance)).all()

@@ -105,7 +105,7 @@ def choice_test(survey: pldp.Survey, counts: np.ndarray) -> Any:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_what_a_report_counts_for_is_unbiased_whatever_levels_depend_on(mechanism: str) -> None:
     survey = survey_of(mechanism)
-    fitted = decode(evidence_of(survey, draw(survey, 10_000, np.random.default_rng(1))), "size")
+    fitted = decode(evidence_of(survey, draw(survey, 10_000, np.random.default_rng(1))), None)
     chance = label_arrays(survey.level_channel).matrix()
     for level, channel in enumerate(survey.questions[0].channels):
         pieces = piecewise(channel)
@@ -123,7 +123,7 @@ def test_means_from_hidden_levels_cover_and_their_errors_are_those_of_the_plan(m
     planned = expected_mean_variance(survey.questions[0].channels, survey.level_channel, np.full(3, 1 / 3), SHAPE)
     for _ in range(runs):
         evidence = evidence_of(survey, draw(survey, people, generator))
-        one, other = decode(evidence), decode(evidence, "size")
+        one, other = decode(evidence), decode(evidence, None)
         covered += covers(one)
         free += covers(other)
         squares += (one.estimates[0] - TRUE_MEAN) ** 2 / (planned / people)

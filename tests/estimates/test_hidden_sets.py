@@ -260,7 +260,7 @@ def test_a_result_from_hidden_levels_is_like_any_other(keys: dict[str, str]) -> 
     groups, items = baskets_of(tally, "q")
     assert supports(groups, items, [["a"]]).support[0] == pytest.approx(result.support[0])
     with pytest.raises(EstimateError, match="pool must be precision where levels are hidden"):
-        pldp.estimate(tally, "q", pool="size")
+        pldp.estimate(tally, "q")
 
 
 def test_a_known_mix_makes_errors_smaller_and_a_wrong_one_is_noticed() -> None:

@@ -96,7 +96,7 @@ def covered(target: str, pool: str, channels: list[ItemSet], seed: int, *, narro
         groups.append((wide, perturb_item_sets(wide, part, generator)))
     names = [f"{name}{run}" for run in range(count) for name in ITEMS]
     sets = [[f"{name}{run}" for name in own] for run in range(count) for own in SETS]
-    found = supports(groups, names, sets, target=target, pool=pool)
+    found = supports(groups, names, sets, target=target, differ=differ)
     truth = np.tile(true_supports(fixed) if target == "respondents" else POPULATION, count)
     reach = narrower * (found.support - found.interval(0.95).low)
     return (np.abs(found.support - truth) <= reach).reshape(count, 4).astype(float)
@@ -308,7 +308,7 @@ def uneven_groups(pool: str, target: str, count: int = 3000) -> ItemReports:
 
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
-@pytest.mark.parametrize("pool", ["precision", "size"])
+@pytest.mark.parametrize("differ", [0, None])
 def test_no_set_has_a_smaller_expected_error_than_the_least_of_its_size(pool: str, target: str) -> None:
     groups = uneven_groups(pool, target)
     for size in (1, 2, 3, 4):
@@ -421,7 +421,7 @@ def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:
     assert pooled.homogeneity is not None
     assert pooled.homogeneity.rejected
     assert pooled.notes[0].code == "levels-disagree"
-    by_size = supports(groups, ITEMS, SETS[:1], pool="size", target="respondents")
+    by_size = supports(groups, ITEMS, SETS[:1], target="respondents")
     truth = true_supports(np.concatenate([few, many]))[0]
     assert abs(by_size.support[0] - truth) < 4 * by_size.standard_error[0]
     assert abs(pooled.support[0] - truth) > 4 * pooled.standard_error[0]

@@ -82,7 +82,7 @@ def reports_of(hidden: HiddenReports) -> LabelReports:
 
 def free_shares(hidden: HiddenReports) -> Linear:
     """The shares that assume nothing about the choice of levels."""
-    return decode(reports_of(hidden).evidence, "size")
+    return decode(reports_of(hidden).evidence, None)
 
 
 def homogeneity(hidden: HiddenReports) -> Homogeneity:
@@ -243,17 +243,17 @@ def test_a_test_that_says_little_says_so() -> None:
     found = estimate(counted, "q")
     assert found.assumption_free is None
     assert "no-assumption-free" in [note.code for note in found.notes]
-    assert estimate(counted, "q", pool="size").standard_error.max() > 1
+    assert estimate(counted, "q").standard_error.max() > 1
 
 
 def test_shares_pooled_by_size_are_those_that_assume_nothing() -> None:
     _, counted = hidden_tally({"strict": 0.5, "open": 0.5}, 2400)
-    found, by_size = estimate(counted, "q"), estimate(counted, "q", pool="size")
+    found, by_size = estimate(counted, "q"), estimate(counted, "q")
     np.testing.assert_array_equal(found.assumption_free.estimates, by_size.estimates)
     np.testing.assert_array_equal(found.assumption_free.standard_error, by_size.standard_error)
     assert by_size.assumption_free is None
     with pytest.raises(EstimateError, match="assumption_free of the result assumes nothing"):
-        estimate(counted, "q", pool="size", method="likelihood")
+        estimate(counted, "q", method="likelihood", differ=0)
 
 
 def test_the_overview_shows_what_assumes_nothing_where_hidden_levels_disagree() -> None:

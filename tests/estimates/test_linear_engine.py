@@ -84,7 +84,7 @@ def test_patterns_have_the_stated_law_of_outputs(mechanism: str, levels: str) ->
 def test_every_report_counts_for_the_value_on_average(mechanism: str, levels: str) -> None:
     """By size whatever levels people choose; by precision with the mix that there is, which the twin is not."""
     made = Expected.of(mechanism, levels)
-    by_size = decode(made.fitted.evidence, "size")
+    by_size = decode(made.fitted.evidence, None)
     mixes = {"right": MIX, "other": np.array([0.3, 0.7])}
     found = {
         (fitted.pool, name): np.einsum("syx,syi->xi", made.chances(mix), made.numbers(fitted, fitted.counted))
@@ -97,11 +97,11 @@ def test_every_report_counts_for_the_value_on_average(mechanism: str, levels: st
 
 
 @EVERY
-@pytest.mark.parametrize("pool", ["precision", "size"])
+@pytest.mark.parametrize("differ", [0, None])
 def test_variance_and_covariance_are_the_enumerated_ones(mechanism: str, levels: str, pool: str) -> None:
     """The twin, at other shares, has another covariance."""
     made, exact = Expected.of(mechanism, levels), []
-    fitted = made.fitted if pool == "precision" else decode(made.fitted.evidence, "size")
+    fitted = made.fitted if pool == "precision" else decode(made.fitted.evidence, None)
     psi = made.numbers(fitted, fitted.psi)
     for shares in (SHARES, SHARES[::-1]):
         chance = made.chances(MIX) @ shares
@@ -173,8 +173,8 @@ def test_intervals_of_few_reports_cover(mechanism: str, levels: str) -> None:
 @pytest.mark.parametrize("levels", ["shown", "hidden"])
 def test_a_bound_on_differences_lies_between_no_assumption_and_that_of_precision(levels: str) -> None:
     evidence = drawn("krr", levels, np.outer(MIX, SHARES), 4000, 1).evidence
-    none, some, far = (decode(evidence, "size", bound=bound) for bound in (0.0, 0.05, 10.0))
-    by_size, errors = decode(evidence, "size").estimates, np.sqrt(far.variance())
+    none, some, far = (decode(evidence, None, bound=bound) for bound in (0.0, 0.05, 10.0))
+    by_size, errors = decode(evidence, None).estimates, np.sqrt(far.variance())
     assert far.estimates == pytest.approx(by_size, abs=errors.min() / 1000)  # the length of intervals is flat there
     assert (none.variance() <= some.variance() * (1 + 1e-9)).all()
     assert (some.variance() <= far.variance() * (1 + 1e-9)).all()
@@ -192,6 +192,6 @@ def test_the_least_difference_of_levels_is_sure_and_the_bias_that_stays_unseen_i
     alike, unlike = (drawn("krr", levels, joint, 20_000, 1).evidence for joint in (np.outer(MIX, SHARES), apart))
     assert least_difference(alike) == 0
     assert 0.2 < least_difference(unlike) < largest
-    free, precise = decode(alike, "size"), decode(alike)
+    free, precise = decode(alike, None), decode(alike)
     assert unseen_bias(precise, free) < 5 * np.sqrt(free.variance().max())
     assert unseen_bias(precise, precise) == 0

@@ -175,7 +175,7 @@ def test_curve_and_quantiles_carry_the_test_the_assumption_and_the_warning() -> 
     assert of_one_survey([CURVE_ASSUMES])[0] in found.assumptions
     assert found.assumption_free is not None
     assert found.density.homogeneity == found.homogeneity
-    by_size = estimate(tally, "hours", pool="size")
+    by_size = estimate(tally, "hours")
     assert {note.code: note.severity for note in by_size.notes}[LEVELS_DISAGREE] == "info"
     assert "curve-pools-levels" not in {note.code for note in by_size.notes}
     calm = estimate(survey_tally(0, 20_000, 2)[0], "hours")

@@ -97,7 +97,7 @@ def squared_errors_over_variance(
 def test_frequencies_are_the_decoded_reports(mechanism: str, mix: str) -> None:
     counted = drawn(survey_of(mechanism), MIXES[mix], 1)
     for pool, target in product(("precision", "size"), ("population", "respondents")):
-        estimate, expected = frequencies(counted, "q", pool=pool, target=target), pooled(counted, pool)
+        estimate, expected = frequencies(counted, "q", differ=differ, target=target), pooled(counted, pool)
         np.testing.assert_array_equal(estimate.shares, expected.estimates)
         np.testing.assert_array_equal(estimate.standard_error, np.sqrt(expected.variance(target)))
 
@@ -115,7 +115,7 @@ def test_errors_have_the_stated_size(mechanism: str, mix: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
-@pytest.mark.parametrize("pool", ["precision", "size"])
+@pytest.mark.parametrize("differ", [0, None])
 def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, pool: str) -> None:
     """High ε, so that drawing people matters; respondents are always the same people."""
     options = {"survey": survey_of("krr"), "mix": {"high": 1.0, "mid": 0.3}, "pool": pool, "target": target}
@@ -199,7 +199,7 @@ def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:
 
 def test_precision_beats_size_where_levels_are_chosen_at_random() -> None:
     survey = survey_of("auto")
-    by_precision, by_size = (pooled(drawn(survey, MIXES["equal"], 1), pool) for pool in ("precision", "size"))
+    by_precision, by_size = (pooled(drawn(survey, MIXES["equal"], 1), pool) for differ in (0, None))
     assert (by_precision.variance() < by_size.variance()).all()
 
 
@@ -271,12 +271,12 @@ def test_a_label_without_protection_that_nobody_reported_still_has_an_error() ->
     survey = Survey.read({"pldp": 1, "title": "t", "levels": {"strict": 0.5, "open": 2}, "questions": [question]})
     people = Population.of_counts(survey, {"q": [30, 30, 0]}, seed=1)
     counted = tally(survey, simulate_reports(survey, people, seed=1))
-    for pool in ("precision", "size"):
-        found = frequencies(counted, "q", pool=pool)
+    for differ in (0, None):
+        found = frequencies(counted, "q", differ=differ)
         assert found.shares[2] == pytest.approx(0, abs=1e-12)
         assert 0.001 < found.standard_error[2] < 0.1
         # Nor do they know it of respondents: at the strict level people with the label report another 3 of 4 times.
-        respondents = frequencies(counted, "q", pool=pool, target="respondents")
+        respondents = frequencies(counted, "q", differ=differ, target="respondents")
         assert 0.001 < respondents.standard_error[2] < found.standard_error[2]
 
 
@@ -301,7 +301,7 @@ def scores_by_size(count: int, *, between: bool) -> np.ndarray:
         ):
             counts["q", level.name] = counts_of(channel, generator.multinomial(own, law(channel).T).sum(axis=0))
         asked = reports(Tally(survey, counts, 2000))
-        found = decode(asked.evidence, "size")
+        found = decode(asked.evidence, None)
         alone = [decode(asked.only([level]).evidence).estimates for level in range(2)]
         parts = zip(found.level_weights, alone, strict=True)
         spread = sum(weight * (own - found.estimates) ** 2 for weight, own in parts) / 2000

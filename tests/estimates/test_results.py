@@ -127,10 +127,10 @@ FITTED = names("labels") if runs(0, 1) else ("krr", "oue", "subset", "lh", "iprr
 
 ASKED = {
     **{f"choice by {name}": lambda name=name: estimate(choice(name), "q") for name in names("labels")},
-    **{f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood") for name in FITTED},
+    **{f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood", differ=0) for name in FITTED},
     **{f"by {name}": lambda name=name: estimate(other_kind(name), "q") for name in names("sets") + names("numbers")},
     "hidden levels": lambda: estimate(choice(hidden=True), "q"),
-    "hidden levels, fit": lambda: estimate(choice(hidden=True), "q", method="likelihood"),
+    "hidden levels, fit": lambda: estimate(choice(hidden=True), "q", method="likelihood", differ=0),
     "respondents": lambda: estimate(choice(), "q", target="respondents"),
     "choices": lambda: bought()["basket"],
     "number": lambda: bought()["spent"],
@@ -193,7 +193,7 @@ def test_results_that_say_different_things_differ() -> None:
 @pytest.mark.parametrize("kind", BY_KIND)
 def test_the_result_that_assumes_nothing_about_levels_stands_beside(kind: str) -> None:
     counted, found = disagreement(kind)
-    by_size = estimate(counted, "q", pool="size")
+    by_size = estimate(counted, "q")
     assert found.notes[0].code == "levels-disagree"
     assert found.notes[0].severity == "warning"
     rows = found.to_mapping()["assumption_free"]["rows"]
@@ -248,7 +248,7 @@ def test_a_table_whose_levels_disagree_has_the_one_pooled_by_size_beside() -> No
         for level, late in (("strict", "yes"), ("open", "no"))
     ]
     (table,) = estimate(parts[0] + parts[1]).tables
-    (by_size,) = estimate(parts[0] + parts[1], pool="size").tables
+    (by_size,) = estimate(parts[0] + parts[1]).tables
     assert table.to_mapping()["assumption_free"]["rows"] == by_size.to_mapping()["rows"]
     assert table.notes[0].code == "levels-disagree"
 
@@ -355,7 +355,7 @@ def test_the_types_of_options_are_those_of_the_options() -> None:
 def test_a_method_of_one_kind_is_no_reason_to_lose_another_and_is_noted() -> None:
     survey = Survey.load("examples/shopping.toml")
     counted = tally(survey, simulate_reports(survey, Population.of_shares(survey, 3000, seed=1), seed=1))
-    results = estimate(counted, method="likelihood")
+    results = estimate(counted, method="likelihood", differ=0)
     assert not results.missing
     assert "likelihood" in results["reason"].method
     for name in ("basket", "spent"):

@@ -151,7 +151,7 @@ def covered(target: str, pool: str, channels: list[SetChannel], *, narrower: flo
             outputs = perturb(channel, part, generator)
             counted = np.bincount(outputs, minlength=channel.form.count) if outputs.ndim == 1 else outputs
             groups.append((channel, counted))
-        result = supports(groups, ITEMS, SETS, target=target, pool=pool)
+        result = supports(groups, ITEMS, SETS, target=target, differ=differ)
         truth = of_fixed if target == "respondents" else population()
         found.append(np.abs(result.support - truth) <= narrower * (result.support - result.interval(0.95).low))
     return np.array(found, float)
@@ -203,7 +203,7 @@ def test_pairs_come_from_the_levels_whose_reports_tell_about_them() -> None:
     rule = next(rule for rule in found.rules() if rule.antecedent == ("a",))
     assert abs(rule.confidence - truth / 0.6) <= 5 * rule.confidence_error
     # By size, people of the strict level would have to be heard as well.
-    by_size = estimate(counted, "q", min_support=0.2, pool="size")
+    by_size = estimate(counted, "q", min_support=0.2)
     assert {len(own) for own in by_size.sets.sets} == {1}
     assert "tell nothing about so many items together" in " ".join(note.text for note in by_size.notes)
 
@@ -224,9 +224,9 @@ def test_what_reports_cannot_tell_is_said() -> None:
 def test_few_reports_are_never_certain(people_count: int) -> None:
     """An item that no report tells about has no estimate; one report about it does not make it sure."""
     _, counted = collected(people_count, values=[f"item {place}" for place in range(30)])
-    for pool in ("precision", "size"):
+    for differ in (0, None):
         for target in ("population", "respondents"):
-            found = estimate(counted, "q", pool=pool, target=target)
+            found = estimate(counted, "q", differ=differ, target=target)
             assert "few-reports" in {note.code for note in found.notes}
             assert (found.standard_error > 0.1).all()
             assert json.dumps(found.to_mapping(), allow_nan=False)
@@ -241,7 +241,7 @@ def test_levels_that_answer_differently_are_noticed_and_pooled_by_size() -> None
         (channel, np.bincount(perturb(channel, part, generator), minlength=channel.form.count))
         for channel, part in ((one, rows), (two, other))
     ]
-    found = supports(groups, ITEMS, [["c"]], pool="size", target="respondents")
+    found = supports(groups, ITEMS, [["c"]], target="respondents")
     assert found.homogeneity is not None
     assert found.homogeneity.rejected
     assert abs(found.support[0] - 0.5) <= 5 * found.standard_error[0]

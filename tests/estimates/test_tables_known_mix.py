@@ -106,6 +106,6 @@ def test_the_table_says_what_was_given_however_it_is_asked_for() -> None:
 
 def test_a_mix_that_does_not_apply_is_refused() -> None:
     with pytest.raises(EstimateError, match="pooled by precision"):
-        pldp.two_way(collected(4), *PLACES, mix=KNOWN, pool="size")
+        pldp.two_way(collected(4), *PLACES, mix=KNOWN)
     with pytest.raises(EstimateError, match="unknown level"):
         pldp.two_way(collected(4), *PLACES, mix={"strikt": 0.5})

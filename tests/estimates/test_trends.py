@@ -57,11 +57,11 @@ def personal(seed: int) -> Result:
 ASKED: dict[str, Callable[[int], Result]] = {
     **{kind: lambda seed, kind=kind: results(seed)[kind] for kind in BY_KIND},
     "table": lambda seed: results(seed).tables[0],
-    "pooled by size": lambda seed: estimate(counted(seed), "choice", pool="size"),
+    "pooled by size": lambda seed: estimate(counted(seed), "choice"),
     "respondents": lambda seed: estimate(counted(seed), "choices", target="respondents"),
     "mean of respondents": lambda seed: estimate(counted(seed), "number", target="respondents"),
     "table of respondents": lambda seed: two_way(counted(seed), "choice", "other", target="respondents"),
-    "fit": lambda seed: estimate(counted(seed), "choice", method="likelihood"),
+    "fit": lambda seed: estimate(counted(seed), "choice", method="likelihood", differ=0),
     "fitted mean": lambda seed: estimate(counted(seed), "number", method="fitted"),
     "hidden levels": lambda seed: estimate(counted(seed, hiding=True), "choice"),
     "an epsilon per person": personal,
@@ -307,7 +307,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "must have the same target, not 'respondents' and 'population'",
     ),
     "method": (
-        lambda: results(1)["choice"] - estimate(counted(2), "choice", pool="size"),
+        lambda: results(1)["choice"] - estimate(counted(2), "choice"),
         "must have the same method, not 'unbiased, pooled by size' and 'unbiased, pooled by precision'",
     ),
     "confidence": (

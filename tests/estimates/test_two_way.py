@@ -43,7 +43,7 @@ def people(survey: Survey, number: int, seed: int) -> Population:
 
 def estimates(survey: Survey, number: int, repeats: int, pool: str = "precision"):
     for batch in simulate_reports(survey, people(survey, number * repeats, 1), seed=2, rows=number):
-        yield two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b", pool=pool)
+        yield two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b", differ=differ)
 
 
 def all_cover(hits: list[np.ndarray]) -> bool:
@@ -105,7 +105,7 @@ def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
     assert not all_cover([np.abs(table.shares - TRUTH) <= reach * table.standard_error for table in found])
 
 
-@pytest.mark.parametrize("pool", ["precision", "size"])
+@pytest.mark.parametrize("differ", [0, None])
 def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> None:
     """The same people report again and again: z has the variance 1, and the errors for the population are too large."""
     survey, narrow, wide = form("krr", levels={"strict": 3, "open": 5}), [], []
@@ -115,10 +115,10 @@ def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> N
         generator = np.random.default_rng(seed)
         again = Population(asked.values, {name: generator.integers(0, 2, 2000) for name in asked.values})
         counted = tally(survey, simulate_reports(survey, again, seed=seed), pairs=[PAIR])
-        own = two_way(counted, "a", "b", pool=pool, target="respondents")
+        own = two_way(counted, "a", "b", differ=differ, target="respondents")
         narrow.append(float((((own.shares - truth) / own.standard_error) ** 2).mean()))
         if seed < 20:  # enough for the twin
-            all_of_them = two_way(counted, "a", "b", pool=pool, target="population")
+            all_of_them = two_way(counted, "a", "b", differ=differ, target="population")
             wide.append(float((((own.shares - truth) / all_of_them.standard_error) ** 2).mean()))
     assert mean_of_few_is(narrow, 1)
     assert not mean_of_few_is(wide, 1)

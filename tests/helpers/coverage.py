@@ -213,13 +213,12 @@ class Case(AnyCase):
             yield row if isinstance(row.label, str) else row._replace(label=" × ".join(row.label)), conservative
 
     def result(self, drawn: pldp.Tally) -> pldp.Result:
-        """Return the result of the question or of the table, or what stands beside it without assumptions."""
-        quick: dict[str, Any] = {"largest": 1} if self.question.get("kind") == "choices" else {}
+        """Return the result of the question or of the table, if people of all levels are alike unless it is `free`."""
+        options: dict[str, Any] = {"largest": 1} if self.question.get("kind") == "choices" else {}
+        differ = None if self.free else 0
         if self.beside:
-            found: Any = cross(drawn, tuple(self.asked))
-        else:
-            found = pldp.estimate(drawn, "q", confidence=CONFIDENCE, **quick)
-        return found.assumption_free if self.free else found
+            return cross(drawn, tuple(self.asked), differ=differ)
+        return pldp.estimate(drawn, "q", confidence=CONFIDENCE, differ=differ, **options)
 
 
 KINDS: Final = {"choice": "choice", "choices": "set", "number": "number"}
