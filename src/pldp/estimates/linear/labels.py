@@ -177,7 +177,7 @@ class LabelReports(Record):
     def only(self, shown: Sequence[int]) -> LabelReports:
         """Return the reports that show some levels, or labels that only people of these levels show."""
         forms, counts = tuple(self.forms[place] for place in shown), tuple(self.counts[place] for place in shown)
-        mix = LevelMix(self.mix.matrix[np.ix_(shown, shown)], self.mix.counts[shown], MixBounds.free(len(forms)))
+        mix = LevelMix.given(self.mix.matrix[np.ix_(shown, shown)], self.mix.counts[shown], MixBounds.free(len(forms)))
         return replace(self, forms=forms, counts=counts, mix=mix)
 
     @cached_property
