@@ -47,14 +47,11 @@ _FORGED: Final = 1.5
 ENOUGH_SUPPORT: Final = 5
 """Supporting reports that chance alone must give each label for normal approximations to be used."""
 
-_MANY: Final = 1e12
-"""Reports at which estimates are what is expected."""
-
+_MANY: Final = 1e12  # reports at which estimates are what is expected
 _NONE: Final = 1e-9
 """Variance of a sum, in those of its parts, that is nothing but rounding; so is such a distance of a sum from 1."""
 
-_SINGULAR: Final = 1e10
-"""Condition number from which on a covariance has no inverse."""
+_SINGULAR: Final = 1e10  # condition number from which on a covariance has no inverse
 
 Places = npt.NDArray[np.intp]
 

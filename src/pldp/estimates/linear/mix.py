@@ -344,10 +344,12 @@ class ShownLevels(LevelMix):
     def groups_of(
         self, levels: Sequence[LevelName], used: Sequence[int], weights: FloatArray
     ) -> tuple[GroupReports, ...]:
+        """Return them."""
         parts = zip(used, weights.tolist(), strict=True)
         return tuple(GroupReports(*levels[place], int(self.counts[place]), weight) for place, weight in parts)
 
     def levels_of(self, levels: Iterable[LevelName], shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
+        """Return none."""
         del levels, shares
         return ()
 

@@ -62,21 +62,11 @@ _BIAS: Final = 3e-5
 
 _ACCURATE: Final = 1e-9
 _MOST_STEPS: Final = 1000
-_FEW_ENVELOPES: Final = 8
-"""Envelopes up to which prefix sums are faster than a matrix."""
-
-_SINGULAR: Final = 1e10
-"""Condition of a covariance from which on differences cannot be told from rounding."""
-
-_PLACES: Final = 33
-"""Most values that a distribution with two given moments has."""
-
-_EXACTLY: Final = 1e4
-"""How much more the moments of such a distribution count than that it is even."""
-
-_MANY: Final = 1e9
-"""Reports that come as often as they do on average: so many that single ones do not count."""
-
+_FEW_ENVELOPES: Final = 8  # envelopes up to which prefix sums are faster than a matrix
+_SINGULAR: Final = 1e10  # condition of a covariance from which on differences cannot be told from rounding
+_PLACES: Final = 33  # most values that a distribution with two given moments has
+_EXACTLY: Final = 1e4  # how much more the moments of such a distribution count than that it is even
+_MANY: Final = 1e9  # reports that come as often as they do on average: so many that single ones do not count
 _OTHER: Final = 1e-4
 """Variance of the difference of two decoders, in that of one, from which on it is more than rounding."""
 
