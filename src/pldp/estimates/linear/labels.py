@@ -28,7 +28,7 @@ from pldp.estimates.linear.homogeneity import (
     shifts,
     values_to_test,
 )
-from pldp.estimates.linear.known import GivenMix, Known, SumToOne
+from pldp.estimates.linear.known import Known, SumToOne, given_mix
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.estimates.linear.patterns import Patterns, as_patterns, label_patterns, label_states, row_patterns
 from pldp.estimates.linear.pooling import Linear, decode
@@ -157,7 +157,7 @@ class LabelReports(Record):
     def _evidence(self, counts: FloatArray, patterns: Patterns, known: tuple[Known, ...]) -> Evidence:
         unlike = patterns.law is not None and patterns.law.shape[2] != patterns.states
         if not self.mix.bounds.nothing:
-            known = (*known, GivenMix(self.mix.bounds, np.eye(len(self.forms))))
+            known = (*known, given_mix(self.mix.bounds, np.eye(len(self.forms))))
         likely = self._likely_states if unlike else None
         return Evidence(counts, patterns, self.mix.matrix, self.mix.visible, likely_states=likely, known=known)
 

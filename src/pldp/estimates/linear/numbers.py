@@ -40,6 +40,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, lsmr
 
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_vector, stricter_half
+from pldp.estimates.linear.known import GivenMeans
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import decode
@@ -146,12 +147,13 @@ class NumberCounts:
         shared = np.all([known for _, known in weights], axis=0) & (np.arange(MOMENTS) > 0)
         tables = [np.concatenate([own[shared], z]) for (own, _), z in zip(weights, self._unbiased, strict=True)]
         evidence = self._evidence(tables, population, states=bool(shared.any()))
-        apart = _padded([_other_decoder(channel) for channel in self.channels])
-        table, beyond = evidence.undo[:, :, None] * apart[:, None], np.zeros((len(apart), len(apart)))
+        each = np.eye(len(self.channels))[:, :, None]
+        counted = each * _padded([_other_decoder(channel) for channel in self.channels])  # whose mean is 0
+        middle, beyond = np.zeros(len(each)), np.zeros((len(each), len(each)))
         if mix is not None and not mix.nothing:
-            labels = np.broadcast_to(evidence.undo[:, :, None], table.shape) - mix.middle[:, None, None]
-            table, beyond = np.concatenate([table, labels]), block_diag(beyond, mix.spread)
-        return replace(evidence, known=(Controls(table, beyond),))
+            counted = np.concatenate([counted, np.broadcast_to(each, counted.shape)])
+            middle, beyond = np.append(middle, mix.middle), block_diag(beyond, mix.spread)
+        return replace(evidence, known=(GivenMeans(counted, middle, beyond),))
 
     @property
     def _unbiased(self) -> list[FloatArray]:
@@ -192,45 +194,6 @@ def _other_decoder(channel: Channel) -> FloatArray:
     z, other = piecewise_arrays(channel).unbiased(), moment_weights(channel)[0][0]
     even = _even_chances(channel)
     return z - other if even @ (z - other) ** 2 > _OTHER * (even @ z**2) else np.zeros_like(z)
-
-
-@dataclass(frozen=True, eq=False)
-class Controls:
-    """Functionals of a report, × shown × outputs, whose mean is 0 if levels do not depend on the number.
-
-    They are differences of two decoders of one level, and labels less the middle of what is known of the mix; `beyond`
-    is the covariance of what these means may be off.
-    """
-
-    table: FloatArray
-    beyond: FloatArray
-
-    always = False
-
-    def off(self, evidence: Evidence) -> FloatArray:
-        """Return the means over the reports."""
-        return np.asarray(self.table.reshape(len(self.table), -1) @ evidence.flat_shares(slice(0, 1))[0])
-
-    def _centred(self, evidence: Evidence, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        table = self.table.reshape(len(self.table), -1)
-        chances = evidence.expected(slice(0, 1), states, evidence.possible_mix)[0]
-        return table - (table @ chances)[:, None], chances
-
-    def covariance(self, evidence: Evidence, states: FloatArray) -> FloatArray:
-        """Return that at likely cells, and n times what means may be off."""
-        table, chances = self._centred(evidence, states)
-        return np.asarray((table * chances) @ table.T + evidence.reports * self.beyond)
-
-    def along(self, evidence: Evidence, block: slice, psi: FloatArray, states: FloatArray) -> FloatArray:
-        """Sum over cells."""
-        del block
-        table, chances = self._centred(evidence, states)
-        return np.asarray((psi * chances) @ table.T)
-
-    def ends(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """A report counts one number."""
-        del evidence
-        return self.table, self.table
 
 
 def expected_mean_variance(
