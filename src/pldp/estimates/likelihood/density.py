@@ -215,10 +215,7 @@ class Density(Record):
         content = {
             "edges": self.edges,
             "density": self.density,
-            "bands": {
-                "whole curve": self.band(confidence, simultaneous=True),
-                "each number": self.band(confidence),
-            },
+            "bands": {"whole curve": self.band(confidence, simultaneous=True), "each number": self.band(confidence)},
             "confidence": confidence,
             "title": f"{'rough density' if self.roughness else 'density'} from {self.people:,} people, "
             f"{self.splines} splines",

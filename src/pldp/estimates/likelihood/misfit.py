@@ -32,8 +32,9 @@ from scipy.linalg import solve_triangular
 from pldp.estimates.likelihood.mixture import fused_likelihood
 from pldp.estimates.likelihood.rows import PieceRows
 from pldp.estimates.likelihood.solver import first_fit
+from pldp.estimates.linear.numbers import source_cells
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
-from pldp.tallies import ABSENT, Fused
+from pldp.tallies import Fused
 
 _GAP: Final = 1e-3  # X² that a minimum may be too large by
 _MOST_STEPS: Final = 1000
@@ -289,11 +290,9 @@ class Reported(Protocol):
 
 def _levels(fused: Fused) -> list[Counted]:
     found = []
-    for source, cells in zip(fused.sources, fused.cells.T, strict=True):
-        counts = np.zeros(source.channel.form.count)
-        counts[cells[cells != ABSENT]] = fused.counts[cells != ABSENT]
+    for place, source in enumerate(fused.sources):
         rows = PieceRows([piecewise_arrays(source.channel).pieces()], np.ones((1, 1)))
-        found.append(Counted(rows, counts, np.ones(1)))
+        found.append(Counted(rows, source_cells(fused, place), np.ones(1)))
     return found
 
 

@@ -351,13 +351,10 @@ class ShareLikelihood:
         levels = self.levels(point)
         return self.rows.backward(ratio(self.weights, self._cells), levels)
 
-    def _scale(self, shares: FloatArray) -> FloatArray:
-        self.levels(shares)
-        return ratio(ratio(self.weights, self._cells), self._cells)
-
     def information(self, shares: FloatArray, columns: FloatArray | None = None) -> FloatArray:
         """Return the observed information per person along the columns, less what the mix is unsure of."""
-        scale, levels = self._scale(shares), self._levels
+        levels = self.levels(shares)
+        scale = ratio(ratio(self.weights, self._cells), self._cells)
         along = self.rows.gram(scale, levels, columns)
         if self.mixes is None or not self.mixes.directions.size:
             return along

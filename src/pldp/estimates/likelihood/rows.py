@@ -39,7 +39,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
-from pldp.estimates.linear.numbers import source_mix
+from pldp.estimates.linear.mix import source_mix
+from pldp.estimates.linear.numbers import source_cells
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import (
     LARGEST_ENVELOPES,
@@ -247,7 +248,10 @@ def source_pieces(fused: Fused, place: int) -> Pieces:
     size, count = source.channel.size, source.count
     if (count + 1) * size > LARGEST_ENVELOPES:
         raise EstimateError(f"source {source.name!r}: {count:,} outputs on {size:,} buckets are too many to fuse")
-    table = np.tensordot(source_mix(fused, place).shares, _level_rows(source, np.arange(count)), 1)
+    mix, table = source_mix(source, source_cells(fused, place)), np.zeros((count, size))
+    chances = mix.matrix[source.labels] * mix.shares
+    for level, channel in enumerate(source.channels):  # one at a time: each may be large
+        table += chances[:, level, None] * _output_rows(channel, source.outputs)[0]
     found = Pieces.none(size, count)
     found.envelope[:-1] = np.arange(1, count + 1)
     return replace(found, envelopes=np.concatenate([found.envelopes, table]))

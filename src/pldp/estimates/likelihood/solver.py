@@ -46,15 +46,7 @@ import numpy.typing as npt
 from scipy import optimize
 
 from pldp.errors import EstimateError
-from pldp.estimates.likelihood.mixture import (
-    LARGEST_HESSIAN,
-    Mixture,
-    Part,
-    Product,
-    ShareLikelihood,
-    interior,
-    ratio,
-)
+from pldp.estimates.likelihood.mixture import LARGEST_HESSIAN, Mixture, Part, Product, ShareLikelihood, interior, ratio
 from pldp.estimates.likelihood.rows import LabelRows, Places, TupleRows
 from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.mix import MixBounds
@@ -322,12 +314,7 @@ class LabelFit(Record):
 
 
 def fit_labels(
-    reports: LabelReports,
-    shares: FloatArray,
-    *,
-    gap: float = GAP,
-    starts: int = 2,
-    progress: FitProgress | None = None,
+    reports: LabelReports, shares: FloatArray, *, gap: float = GAP, starts: int = 2, progress: FitProgress | None = None
 ) -> LabelFit:
     """Fit the shares, and the mix of levels where it is not shown, from likely shares.
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
 from pldp.survey import Question, Survey
-from pldp.tallies import Tally
+from pldp.tallies import Source, Tally
 from pldp.words import unknown
 
 ROUNDING: Final = 1e-6  # how far given shares may sum to something else than 1
@@ -372,3 +372,9 @@ def mix_of(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix:
     names = [level.name for level in tally.survey.question(question).levels]
     counts = [tally.counts[question, name].reports for name in names]
     return LevelMix.of(tally.survey.level_channel, counts, MixBounds.read(mix, names), names)
+
+
+def source_mix(source: Source, counts: FloatArray) -> LevelMix:
+    """Return what the reports of a source of joined ones show of levels, given how often each of its cells came."""
+    shown = np.bincount(source.labels, weights=counts, minlength=len(source.channels))
+    return LevelMix.of(cast("CategoricalChannel | None", source.label_channel), np.rint(shown).astype(int).tolist())

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, lsmr
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_vector, stricter_half
 from pldp.estimates.linear.known import GivenMeans
-from pldp.estimates.linear.mix import LevelMix, MixBounds
+from pldp.estimates.linear.mix import MixBounds, source_mix
 from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.results.consistency import norm_sub
@@ -206,22 +206,19 @@ def expected_mean_variance(
     return float(decode(reports.hidden_mean()).variance()[0]) * _MANY
 
 
-def source_mix(fused: Fused, place: int) -> LevelMix:
-    """Return what the reports of a source show of levels; one whose reports show them has one level."""
-    source, cells = fused.sources[place], fused.cells[:, place]
+def source_cells(fused: Fused, place: int) -> FloatArray:
+    """Return how often each cell of a source came."""
+    cells = fused.cells[:, place]
     here = cells != ABSENT
-    shown = np.bincount(source.labels[cells[here]], weights=fused.counts[here], minlength=len(source.channels))
-    label = cast("CategoricalChannel | None", source.label_channel)
-    return LevelMix.of(label, np.rint(shown).astype(int).tolist())
+    return np.asarray(np.bincount(cells[here], fused.counts[here], fused.sources[place].count), np.float64)
 
 
 def source_counts(fused: Fused, place: int) -> NumberCounts:
     """Return the reports of a source, whose hidden levels count alike whatever they depend on."""
-    source, cells = fused.sources[place], fused.cells[:, place]
-    here = cells != ABSENT
+    source, came = fused.sources[place], source_cells(fused, place)
     counts = np.zeros((len(source.channels), source.channel.form.count))
-    np.add.at(counts, (source.labels[cells[here]], source.outputs[cells[here]].astype(np.intp)), fused.counts[here])
-    return NumberCounts(source.channels, source_mix(fused, place).matrix, list(counts))
+    counts[source.labels, source.outputs.astype(np.intp)] = came
+    return NumberCounts(source.channels, source_mix(source, came).matrix, list(counts))
 
 
 def two_moments(parts: Sequence[NumberCounts]) -> FloatArray:
