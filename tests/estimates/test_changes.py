@@ -158,9 +158,9 @@ def joints(count: int, seed: int) -> list[np.ndarray]:
 
 
 @cache
-def expected_rounds(target: str, pool: str) -> list[tuple[np.ndarray, Result, Result]]:
+def expected_rounds(target: str, differ: float | None) -> list[tuple[np.ndarray, Result, Result]]:
     """Every way of moving with the results of both rounds."""
-    ways, options = joints(40, seed=1), {"target": target, "pool": pool}
+    ways, options = joints(40, seed=1), {"target": target, "differ": differ}
     return [(joint, *(expected(joint.sum(axis=axis), SIZES, **options) for axis in (1, 0))) for joint in ways]
 
 
@@ -168,9 +168,9 @@ def expected_rounds(target: str, pool: str) -> list[tuple[np.ndarray, Result, Re
 @pytest.mark.parametrize("kept", [0.0, 0.6], ids=["fresh", "tracked"])
 @pytest.mark.parametrize("differ", [0, None])
 @pytest.mark.parametrize("target", ["population", "respondents"])
-def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, pool: str, kept: float, switch: bool) -> None:
+def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, differ: float | None, kept: float, switch: bool) -> None:
     """Exact: V₁ + V₂ − 2 Cov by enumeration is at most the stated variance."""
-    for joint, earlier, later in expected_rounds(target, pool):
+    for joint, earlier, later in expected_rounds(target, differ):
         covariance = exact_covariance(joint, [earlier, later], kept, switch=switch)
         truth = MANY * (later.standard_error**2 + earlier.standard_error**2) - 2 * covariance
         assert (truth <= MANY * change(later, earlier).standard_error ** 2 * (1 + 1e-6) + 1e-12).all()

@@ -55,7 +55,7 @@ def test_every_kind_is_a_weighted_sum_with_independent_errors() -> None:
         content = result.to_mapping()
         assert [each["name"] for each in content["combined"]] == ["town", "country"]
         assert show.card(content)
-        assert (result.assumption_free is not None) is (one.assumption_free is not None)
+        assert (result.alike is not None) is (one.alike is not None)
     assert [note.code for note in found["spent"].notes][-1] == "quantiles-left-out"
     assert found["spent"].labels == ["mean"]
     assert np.allclose(pldp.combine(parts, {"town": 30, "country": 70})["spent"].estimates, found["spent"].estimates)
@@ -192,7 +192,7 @@ def means_of_rounds(seed: int) -> tuple[bool, bool]:
     survey = Survey.read(document)
     people = Population.of_shares(survey, 1000, {"late": [0.3, 0.7]}, seed=seed)
     results = {
-        str(each.number): estimate(tally(survey, each.batches), "late").assumption_free
+        str(each.number): estimate(tally(survey, each.batches), "late")
         for each in simulate_rounds(survey, people, 25, change=0.0, seed=seed)
     }
     known = dict.fromkeys(results, 0.04)

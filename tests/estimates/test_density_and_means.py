@@ -451,7 +451,7 @@ def test_weights_follow_precision_and_reach_the_bound_within_a_fifth() -> None:
     assert mean_bound(fused, density(fused).shares) > bound
 
 
-def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
+def test_people_who_differ_by_service_are_detected_and_the_mean_holds() -> None:
     generator = np.random.default_rng(5)
     give = np.ones((20_000, 2), bool)
     give[:10_000, 1] = False
@@ -460,16 +460,14 @@ def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
     same = mean(collected(values, channels, 6, give=give, size=32))
     assert same.homogeneity is not None
     assert not same.homogeneity.rejected
-    assert same.by_size.by_size is None
     values[10_000:] = np.minimum(values[10_000:] + 8, 31)
     other = mean(collected(values, channels, 6, give=give, size=32), target="respondents")
     assert other.homogeneity is not None
     assert other.homogeneity.rejected
-    assert other.by_size is not None
     truth = (values.mean() + 0.5) / 32
-    by_size = mean(collected(values, channels, 6, give=give, size=32), target="respondents")
-    assert abs(by_size.value - truth) <= Z * by_size.standard_error
-    assert other.by_size == by_size
+    assert abs(other.value - truth) <= Z * other.standard_error
+    alike = mean(collected(values, channels, 6, give=give, size=32), target="respondents", differ=0)
+    assert abs(alike.value - truth) > Z * alike.standard_error
 
 
 def test_bad_questions_are_refused() -> None:
@@ -477,7 +475,7 @@ def test_bad_questions_are_refused() -> None:
     for arguments, message in (
         ({"method": "median"}, "method must be one of weights"),
         ({"target": "all"}, "target must be one of"),
-        ({"pool": "none"}, "pool must be one of"),
+        ({"differ": -1}, "differ must be a share"),
     ):
         with pytest.raises(EstimateError, match=message):
             mean(fused, **arguments)

@@ -129,8 +129,8 @@ def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dic
         by_moments, joint = moments(hidden), joint_likelihood(hidden, starts=1)
         reports = label_reports(hidden.channels, [each.counts for each in hidden.groups], hidden.mix.matrix)
         for differ in (0, None):
-            decoded = decode(reports.evidence, pool)
-            found[pool].append((decoded.estimates - SHARES) / np.sqrt(decoded.variance()))
+            decoded = decode(reports.evidence, differ)
+            found[differ].append((decoded.estimates - SHARES) / np.sqrt(decoded.variance()))
         found["moments"].append((by_moments.shares - SHARES) / np.sqrt(np.diag(by_moments.covariance)))
         found["joint"].append((joint.fit.shares - SHARES) / np.sqrt(np.diag(joint.covariance)))
     return {name: np.array(each) for name, each in found.items()}
@@ -194,9 +194,9 @@ def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     assert np.abs(decoded.consistent() - joint.shares).max() < 1.5 * joint.standard_error.max()
     for estimate in (joint, decoded):
         assert np.allclose(np.sqrt(np.diag(estimate.covariance)), estimate.standard_error)
-    by_size = frequencies(result, "q")
-    np.testing.assert_array_equal(decoded.assumption_free.shares, by_size.shares)
-    np.testing.assert_array_equal(decoded.assumption_free.standard_error, by_size.standard_error)
+    free = frequencies(result, "q")
+    np.testing.assert_array_equal(free.alike.shares, decoded.shares)
+    np.testing.assert_array_equal(free.alike.standard_error, decoded.standard_error)
 
 
 def test_an_unconverged_fit_says_so_first() -> None:

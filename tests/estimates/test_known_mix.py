@@ -65,7 +65,7 @@ def test_pseudo_reports_have_their_maximum_in_the_middle_and_the_stated_informat
 
 def test_scores_and_hessian_with_bounds_are_the_derivatives() -> None:
     model = label_mixture(sample(1, MixBounds.read({"strict": (0.3, 0.6)}, NAMES), "oue", 500).label_reports)
-    corners = model.priors[0].corners.shape[1]
+    corners = model.bounds[0].corners.shape[1]
     point = np.concatenate([SHARES, np.full(corners, 1 / corners)])
     steps = np.eye(len(point)) * 1e-6
     slope = [(model.objective(point + step) - model.objective(point - step)) / 2e-6 for step in steps]

@@ -173,7 +173,7 @@ def test_outputs_that_never_came_are_neither_stalled_on_nor_taken_for_certain(co
 def test_a_likelihood_cannot_be_pooled_by_size() -> None:
     people = Population.of_shares(SURVEY, 500, seed=1)
     counted = tally(SURVEY, simulate_reports(SURVEY, people, seed=1), patterns=True)
-    with pytest.raises(EstimateError, match="pool must be precision"):
+    with pytest.raises(EstimateError, match="takes people of all levels to be alike"):
         frequencies(counted, "q", method="likelihood", differ=0)
 
 

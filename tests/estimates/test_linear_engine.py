@@ -87,7 +87,7 @@ def test_every_report_counts_for_the_value_on_average(mechanism: str, levels: st
     by_size = decode(made.fitted.evidence, None)
     mixes = {"right": MIX, "other": np.array([0.3, 0.7])}
     found = {
-        (fitted.pool, name): np.einsum("syx,syi->xi", made.chances(mix), made.numbers(fitted, fitted.counted))
+        (fitted.differ, name): np.einsum("syx,syi->xi", made.chances(mix), made.numbers(fitted, fitted.counted))
         for fitted in (made.fitted, by_size)
         for name, mix in mixes.items()
     }
@@ -98,10 +98,10 @@ def test_every_report_counts_for_the_value_on_average(mechanism: str, levels: st
 
 @EVERY
 @pytest.mark.parametrize("differ", [0, None])
-def test_variance_and_covariance_are_the_enumerated_ones(mechanism: str, levels: str, pool: str) -> None:
+def test_variance_and_covariance_are_the_enumerated_ones(mechanism: str, levels: str, differ: float | None) -> None:
     """The twin, at other shares, has another covariance."""
     made, exact = Expected.of(mechanism, levels), []
-    fitted = made.fitted if pool == "precision" else decode(made.fitted.evidence, None)
+    fitted = made.fitted if differ == 0 else decode(made.fitted.evidence, None)
     psi = made.numbers(fitted, fitted.psi)
     for shares in (SHARES, SHARES[::-1]):
         chance = made.chances(MIX) @ shares

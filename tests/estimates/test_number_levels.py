@@ -167,18 +167,18 @@ questions = [{{ name = "hours", kind = "number", low = 0, high = 10, unit = "hou
 
 def test_curve_and_quantiles_carry_the_test_the_assumption_and_the_warning() -> None:
     tally, _ = survey_tally(0.4, 20_000, 1)
-    found = estimate(tally, "hours")
+    free = estimate(tally, "hours")
+    found = free.alike
+    assert found is not None
     assert found.homogeneity is not None
     assert found.homogeneity.degrees == MOMENTS
     assert found.homogeneity.rejected
     assert {"levels-disagree", "curve-pools-levels"} <= {note.code for note in found.notes}
     assert of_one_survey([CURVE_ASSUMES])[0] in found.assumptions
-    assert found.assumption_free is not None
     assert found.density.homogeneity == found.homogeneity
-    by_size = estimate(tally, "hours")
-    assert {note.code: note.severity for note in by_size.notes}[LEVELS_DISAGREE] == "info"
-    assert "curve-pools-levels" not in {note.code for note in by_size.notes}
-    calm = estimate(survey_tally(0, 20_000, 2)[0], "hours")
+    assert {note.code: note.severity for note in free.notes}[LEVELS_DISAGREE] == "info"
+    assert "curve-pools-levels" not in {note.code for note in free.notes}
+    calm = estimate(survey_tally(0, 20_000, 2)[0], "hours", differ=0)
     assert calm.homogeneity is not None
     assert not calm.homogeneity.rejected
     assert calm.homogeneity.noticed is not None
@@ -211,14 +211,13 @@ def test_values_missing_not_at_random_are_noticed_by_the_fitted_mean_and_the_den
             for channel, here in zip(channels, give, strict=True)
         ]
         fused = fuse(services)
-        found, fitted = mean(fused, method="fitted"), density(fused)
+        found, fitted = mean(fused, method="fitted", differ=0), density(fused)
         for each in (found, fitted):
             assert each.homogeneity is not None
             assert each.homogeneity.rejected == depends
-            assert [note.code for note in each.notes] == ["levels-disagree"] * depends
         assert SAME_DISTRIBUTION in found.assumptions
-        assert found.by_size is not None
-        assert abs(found.by_size.value - (values.mean() + 0.5) / SIZE) <= Z * found.by_size.standard_error
+        free = mean(fused)
+        assert abs(free.value - (values.mean() + 0.5) / SIZE) <= Z * free.standard_error
 
 
 def test_the_test_of_means_says_what_it_notices() -> None:

@@ -66,9 +66,9 @@ def reports(counted: Tally) -> LabelReports:
     return label_reports(counted.survey.question("q").channels, counts)
 
 
-def pooled(counted: Tally, pool: str = "precision") -> Linear:
+def pooled(counted: Tally, differ: float | None = 0) -> Linear:
     """The numbers of `frequencies` and nothing beside them, in a quarter of the time; a test says so."""
-    return decode(reports(counted).evidence, pool)
+    return decode(reports(counted).evidence, differ)
 
 
 def from_devices(survey: Survey, mix: dict, seed: int, *, fixed: bool) -> Tally:
@@ -82,12 +82,12 @@ def from_devices(survey: Survey, mix: dict, seed: int, *, fixed: bool) -> Tally:
 
 
 def squared_errors_over_variance(
-    repeats: int | None = None, draw=drawn, *, pool: str = "precision", target: str = "population", **options
+    repeats: int | None = None, draw=drawn, *, differ: float | None = 0, target: str = "population", **options
 ) -> list[float]:
     """Per run, the mean over values of (error / standard error)²; its mean is 1 if the theory is right."""
     found = []
     for seed in range(repeats or runs(80, 2000)):
-        estimate = pooled(draw(seed=seed, **options), pool)
+        estimate = pooled(draw(seed=seed, **options), differ)
         found.append(float(np.mean((estimate.estimates - SHARES) ** 2 / estimate.variance(target))))
     return found
 
@@ -96,8 +96,8 @@ def squared_errors_over_variance(
 @pytest.mark.parametrize("mix", MIXES)
 def test_frequencies_are_the_decoded_reports(mechanism: str, mix: str) -> None:
     counted = drawn(survey_of(mechanism), MIXES[mix], 1)
-    for pool, target in product(("precision", "size"), ("population", "respondents")):
-        estimate, expected = frequencies(counted, "q", differ=differ, target=target), pooled(counted, pool)
+    for differ, target in product((0, None), ("population", "respondents")):
+        estimate, expected = frequencies(counted, "q", differ=differ, target=target), pooled(counted, differ)
         np.testing.assert_array_equal(estimate.shares, expected.estimates)
         np.testing.assert_array_equal(estimate.standard_error, np.sqrt(expected.variance(target)))
 
@@ -116,9 +116,9 @@ def test_errors_have_the_stated_size(mechanism: str, mix: str) -> None:
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
 @pytest.mark.parametrize("differ", [0, None])
-def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, pool: str) -> None:
+def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, differ: float | None) -> None:
     """High ε, so that drawing people matters; respondents are always the same people."""
-    options = {"survey": survey_of("krr"), "mix": {"high": 1.0, "mid": 0.3}, "pool": pool, "target": target}
+    options = {"survey": survey_of("krr"), "mix": {"high": 1.0, "mid": 0.3}, "differ": differ, "target": target}
     fixed = target == "respondents"
     assert mean_is(squared_errors_over_variance(fixed=fixed, **options), 1.0)
     assert mean_is(squared_errors_over_variance(runs(30, 600), from_devices, fixed=fixed, **options), 1.0)
@@ -150,7 +150,7 @@ def test_the_covariance_matrix_has_the_standard_errors_on_its_diagonal(every_for
     people = Population.of_shares(every_form, 4000, seed=1)
     counted = tally(every_form, simulate_reports(every_form, people, seed=1))
     for question in every_form.questions:
-        for options in ({}, {"pool": "size"}, {"target": "respondents"}, {"pool": "size", "target": "respondents"}):
+        for options in ({}, {"differ": None}, {"target": "respondents"}, {"differ": None, "target": "respondents"}):
             estimate = frequencies(counted, question.name, **options)
             assert np.allclose(np.sqrt(np.diag(estimate.covariance)), estimate.standard_error, rtol=1e-6)
             spread = np.linalg.eigvalsh(estimate.covariance)
@@ -182,8 +182,8 @@ def test_the_homogeneity_test_keeps_its_rate_where_only_some_values_are_tested(m
     assert abs(np.mean(found) - 0.5) <= Z / np.sqrt(12 * len(found))  # uniform numbers have the variance 1/12
 
 
-def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:
-    """Truth .50; precision pooling is far off and says so first; size pooling beside it is right."""
+def test_levels_chosen_by_value_are_noticed_and_what_is_shown_is_right() -> None:
+    """Truth .50; taking levels to be alike is far off, and the result says so; it is right itself."""
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={strict=0.5,open=2}\nquestions=[{name="q",values=["yes","no"],mechanism="krr"}]'
     )
@@ -192,14 +192,14 @@ def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:
     estimate = frequencies(tally(survey, simulate_reports(survey, people, seed=1)), "q")
     assert estimate.homogeneity.rejected
     assert estimate.notes[0].code == "levels-disagree"
-    assert abs(estimate.shares[0] - 0.5) > 0.2
-    assert abs(estimate.assumption_free.shares[0] - 0.5) < 4.9 * estimate.assumption_free.standard_error[0]
-    assert estimate.assumption_free.assumption_free is None
+    assert abs(estimate.alike.shares[0] - 0.5) > 0.2
+    assert abs(estimate.shares[0] - 0.5) < 4.9 * estimate.standard_error[0]
+    assert estimate.alike.alike is None
 
 
 def test_precision_beats_size_where_levels_are_chosen_at_random() -> None:
     survey = survey_of("auto")
-    by_precision, by_size = (pooled(drawn(survey, MIXES["equal"], 1), pool) for differ in (0, None))
+    by_precision, by_size = (pooled(drawn(survey, MIXES["equal"], 1), differ) for differ in (0, None))
     assert (by_precision.variance() < by_size.variance()).all()
 
 
@@ -234,7 +234,7 @@ def test_all_reports_in_one_group_need_no_test() -> None:
     ("options", "words"),
     [
         ({"method": "magic"}, "method must be one of unbiased, likelihood"),
-        ({"pool": "magic"}, "pool must be one of precision, size"),
+        ({"differ": 5}, "differ must be a share from 0 to below 1, such as 0.05, not 5"),
         ({"target": "magic"}, "target must be one of population, respondents"),
     ],
 )

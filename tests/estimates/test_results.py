@@ -38,7 +38,7 @@ from pldp.tallies import fused_of
 
 KEYS = {
     "name", "text", "kind", "unit", "reports", "method", "target", "confidence", "rows", "notes", "assumptions",
-    "manipulation", "forgery", "homogeneity", "assumption_free", "groups", "levels", "live", "lead", "conclusions",
+    "manipulation", "forgery", "homogeneity", "alike", "assumes_about_levels", "groups", "levels", "live", "lead", "conclusions",
 }  # fmt: skip
 OWN_KEYS = {
     "choice": set(),
@@ -191,16 +191,18 @@ def test_results_that_say_different_things_differ() -> None:
 
 
 @pytest.mark.parametrize("kind", BY_KIND)
-def test_the_result_that_assumes_nothing_about_levels_stands_beside(kind: str) -> None:
+def test_a_result_assumes_nothing_about_levels_and_what_does_stands_beside(kind: str) -> None:
     counted, found = disagreement(kind)
-    by_size = estimate(counted, "q")
-    assert found.notes[0].code == "levels-disagree"
-    assert found.notes[0].severity == "warning"
-    rows = found.to_mapping()["assumption_free"]["rows"]
-    assert rows == by_size.to_mapping()["rows"][: len(rows)]
-    assert rows != found.to_mapping()["rows"][: len(rows)]
-    assert by_size.to_mapping()["assumption_free"] is None
-    assert by_size.notes[0].severity == "info"
+    alike, content = estimate(counted, "q", differ=0), found.to_mapping()
+    assert (found.notes[0].code, found.notes[0].severity) == ("levels-disagree", "info")
+    assert (alike.notes[0].code, alike.notes[0].severity) == ("levels-disagree", "warning")
+    assert content["assumes_about_levels"] == "nothing"
+    assert content["alike"]["rows"] == alike.to_mapping()["rows"]
+    assert content["alike"]["rejected"]
+    assert not content["alike"]["said"]
+    assert content["alike"]["rows"] != content["rows"]
+    assert alike.to_mapping()["alike"] is None
+    assert alike.to_mapping()["assumes_about_levels"] == "alike"
 
 
 def test_a_whole_tally_has_every_question_or_the_reason_why_not() -> None:
@@ -233,7 +235,7 @@ def test_tables_of_tallied_pairs_come_with_the_results() -> None:
     assert (own.target, own.confidence) == ("respondents", 0.9)
 
 
-def test_a_table_whose_levels_disagree_has_the_one_pooled_by_size_beside() -> None:
+def test_a_table_whose_levels_disagree_has_the_one_beside_that_takes_them_to_be_alike() -> None:
     survey = commute().survey
     parts = [
         tally(
@@ -248,8 +250,8 @@ def test_a_table_whose_levels_disagree_has_the_one_pooled_by_size_beside() -> No
         for level, late in (("strict", "yes"), ("open", "no"))
     ]
     (table,) = estimate(parts[0] + parts[1]).tables
-    (by_size,) = estimate(parts[0] + parts[1]).tables
-    assert table.to_mapping()["assumption_free"]["rows"] == by_size.to_mapping()["rows"]
+    (alike,) = estimate(parts[0] + parts[1], differ=0).tables
+    assert table.to_mapping()["alike"]["rows"] == alike.to_mapping()["rows"]
     assert table.notes[0].code == "levels-disagree"
 
 
@@ -258,11 +260,11 @@ def test_a_table_whose_levels_disagree_has_the_one_pooled_by_size_beside() -> No
     [
         ("spent", {"min_support": 0.2}, "min_support applies to questions of kind choices; question 'spent' is of"),
         ("basket", {"method": "likelihood"}, "method applies to questions of kind choice and number"),
-        ("reason", {"colour": "red"}, "colour is not an option of estimate; options are target, pool"),
+        ("reason", {"colour": "red"}, "colour is not an option of estimate; options are target, differ"),
         ("reason", {"method": "median"}, "method must be one of unbiased, likelihood, not 'median'"),
         ("spent", {"method": "likelihood"}, "method must be one of weights, average, posterior, fitted"),
-        ("spent", {"method": "fitted", "pool": "size"}, "pool must be precision for the mean of a fitted density"),
-        ("basket", {"pool": "best"}, "pool must be one of precision, size"),
+        ("spent", {"method": "fitted"}, "the mean of a fitted density takes people of all levels to be alike"),
+        ("basket", {"pool": "size"}, "pool is no option any more: results assume nothing about levels"),
         ("basket", {"target": "us"}, "target must be one of population, respondents"),
         ("basket", {"confidence": 1}, "confidence must be between 0 and 1"),
     ],

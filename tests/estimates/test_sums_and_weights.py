@@ -101,7 +101,7 @@ def test_few_reports_a_small_level_and_an_empty_value_leave_finite_numbers(mecha
 
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh"])
 @pytest.mark.parametrize("differ", [0, None])
-def test_a_result_is_the_weighted_mean_of_its_levels(mechanism: str, pool: str) -> None:
+def test_a_result_is_the_weighted_mean_of_its_levels(mechanism: str, differ: float | None) -> None:
     """Shares, weights and the people that a forged report counts as agree, and the covariance knows the sum."""
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={a=1,b=3}\n'

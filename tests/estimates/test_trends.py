@@ -240,8 +240,8 @@ def test_results_beside_that_are_pooled_by_size_follow_the_rule_too() -> None:
         batches = [batch for people in mixed for batch in simulate_reports(survey, people, seed=2)]
         found = estimate(tally(survey, batches, pairs=[("choice", "other")]))
         for each in (found["choice"], found.tables[0]):
-            assert each.assumption_free is not None
-            assert (each.assumption_free.distinct, each.distinct) == ((survey.hash,) * 2 if known else ("", ""))
+            assert each.alike is not None
+            assert (each.alike.distinct, each.distinct) == ((survey.hash,) * 2 if known else ("", ""))
 
 
 def test_notes_of_the_rounds_are_told_by_round_and_quantiles_say_that_they_are_wide() -> None:

@@ -100,7 +100,7 @@ def label_reports(
 ) -> LabelReports:
     """Take reports of one question by level, or by label, given how likely each level shows each label."""
     matrix, known = np.eye(len(channels)) if chance is None else chance, bounds or MixBounds.free(len(channels))
-    mix = LevelMix(matrix, np.array([each.reports for each in counts]), known)
+    mix = LevelMix.given(matrix, np.array([each.reports for each in counts]), known)
     return LabelReports(tuple(map(label_arrays, channels)), tuple(counts), mix)
 
 

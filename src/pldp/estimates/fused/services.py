@@ -17,16 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.linear.labels import LabelReports
-from pldp.estimates.linear.mix import LevelMix
+from pldp.estimates.linear.mix import source_mix
 from pldp.estimates.results.facts import GroupReports, LevelShare, Note
-from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel, epsilon_text
+from pldp.mechanisms import MICRO, Bits, Channel, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, BitCounts, Counts, Fused, OutputCounts, Source
@@ -58,12 +58,6 @@ class Subsets(Record):
         code = self.of_tuple[here] * count + cells[here]
         found = np.bincount(code, weights=fused.counts[here], minlength=len(self.people) * count)
         return np.asarray(found.reshape(len(self.people), count))
-
-
-def source_mix(source: Source, counts: FloatArray) -> LevelMix:
-    """Return what the reports of a source show of levels, given how often each of its cells came."""
-    shown = np.bincount(source.labels, weights=counts, minlength=len(source.channels))
-    return LevelMix.of(cast("CategoricalChannel | None", source.label_channel), np.rint(shown).astype(int).tolist())
 
 
 def label_reports(source: Source, counts: FloatArray) -> LabelReports:

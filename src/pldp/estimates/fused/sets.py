@@ -24,7 +24,6 @@ from pldp.estimates.fused.services import (
     level_shares,
     require_method,
     source_groups,
-    source_mix,
 )
 from pldp.estimates.kinds.choices import Sets, state_sets
 from pldp.estimates.kinds.item_search import Counts, Estimated
@@ -32,6 +31,7 @@ from pldp.estimates.kinds.item_sets import ItemReports, of_part
 from pldp.estimates.kinds.item_supports import HOPELESS
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
+from pldp.estimates.linear.mix import source_mix
 from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts

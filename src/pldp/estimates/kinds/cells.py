@@ -20,7 +20,7 @@ import numpy as np
 
 from pldp.estimates.kinds.sides import Margin, RangeSide, Side
 from pldp.estimates.linear.evidence import Evidence, LabelChances, Levels
-from pldp.estimates.linear.known import GivenMix
+from pldp.estimates.linear.known import given_mix
 from pldp.estimates.linear.mix import MixBounds
 from pldp.estimates.linear.patterns import Patterns, cross_patterns
 from pldp.estimates.linear.pooling import Linear, decode
@@ -93,7 +93,7 @@ class Cells:
                 levels = [shown[place] for place in self.places]
                 reads = [partial(side.read, level=level) for side, level in zip(self.sides, levels, strict=True)]
                 counts[number] = _crossed(self.marked[shown], reads)
-        known = () if self.bounds is None or self.bounds.nothing else (GivenMix(self.bounds, chances.members),)
+        known = () if self.bounds is None or self.bounds.nothing else (given_mix(self.bounds, chances.members),)
         likely = partial(self._states, margins, float(counts.sum(axis=(0, 2)).max()))
         return Evidence(
             counts, patterns, chances.matrix, chances.visible, exclusive=False, likely_states=likely, known=known

@@ -28,7 +28,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_search import Counts, Estimated
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
-from pldp.estimates.linear.known import GivenMix
+from pldp.estimates.linear.known import given_mix
 from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.linear.patterns import LARGEST_EXACT, Patterns, item_patterns, part_states
 from pldp.estimates.linear.pooling import Linear, best_weights, decode
@@ -305,7 +305,7 @@ class ItemReports(Record):
     def _evidence(self, sets: IntArray, counts: FloatArray, likely: FloatArray) -> Evidence:
         told, states = self._told_by(sets.shape[1]), part_states(sets.shape[1], likely)
         chance, patterns = self.mix.matrix[np.ix_(told, told)], self._patterns(sets, likely)
-        known = () if self.mix.bounds.nothing else (GivenMix(self.mix.bounds, np.eye(len(self.forms))),)
+        known = () if self.mix.bounds.nothing else (given_mix(self.mix.bounds, np.eye(len(self.forms))),)
         return Evidence(counts, patterns, chance, self.mix.visible, exclusive=False, likely_states=states, known=known)
 
     def _patterns(self, sets: IntArray, likely: FloatArray) -> Patterns:

@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from pldp.errors import EstimateError
 from pldp.estimates.likelihood.log_density import DensityProgress, LogDensity, spline_basis
 from pldp.estimates.likelihood.mixture import ShareLikelihood, fused_likelihood
-from pldp.estimates.likelihood.solver import em
+from pldp.estimates.likelihood.solver import first_fit
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, normal_reach
 from pldp.estimates.results.notes import services_disagree
@@ -41,9 +41,7 @@ SPLINES: Final = (24, 48, 96, 192, 384)
 _ALWAYS: Final = 96
 ORDERS: Final = (1, 2)
 """Orders of the differences whose size is held down."""
-_DOUBT: Final = 2.0
-"""Logarithm of how much more likely a rough density must be."""
-_START_STEPS: Final = 20
+_DOUBT: Final = 2.0  # logarithm of how much more likely a rough density must be
 FEWEST: Final = 10
 """People that a density needs."""
 NO_DENSITY: Final = 'a distribution needs a question with purpose = "distribution"; this one is asked for its mean only'
@@ -217,10 +215,7 @@ class Density(Record):
         content = {
             "edges": self.edges,
             "density": self.density,
-            "bands": {
-                "whole curve": self.band(confidence, simultaneous=True),
-                "each number": self.band(confidence),
-            },
+            "bands": {"whole curve": self.band(confidence, simultaneous=True), "each number": self.band(confidence)},
             "confidence": confidence,
             "title": f"{'rough density' if self.roughness else 'density'} from {self.people:,} people, "
             f"{self.splines} splines",
@@ -283,7 +278,7 @@ class _Search:
         self, model: ShareLikelihood, progress: DensityProgress | None, start: FloatArray | None = None
     ) -> None:
         self.model, self.progress = model, progress
-        self.start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares if start is None else start
+        self.start = first_fit(model.sampled) if start is None else start
         self.smooth: list[LogDensity] = []
         self.rough: list[LogDensity] = []
         self.steps = 0

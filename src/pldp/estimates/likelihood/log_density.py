@@ -48,37 +48,28 @@ _TYPICAL: Final = 1 / 16
 _SPREAD: Final = 1.5
 """The prior of λ of 12 splines: log-normal around this, with this standard deviation of the logarithm. It decides where
 few reports leave λ open and the evidence is nearly as great for equal shares (λ = ∞) as for a fair curve."""
-_EMPTY: Final = 0.02
-"""Density, relative to equal shares, below which the penalty does not get weaker."""
-_WEAKEST: Final = 1e-4
-"""Precision of a weak prior of β: channels with two outputs (SR) say nothing but the mean."""
-_ROUGH_RATE: Final = 2.0
-"""√v has an exponential prior of this rate."""
+_EMPTY: Final = 0.02  # density, relative to equal shares, below which the penalty does not get weaker
+_WEAKEST: Final = 1e-4  # precision of a weak prior of β: channels with two outputs (SR) say nothing but the mean
+_ROUGH_RATE: Final = 2.0  # √v has an exponential prior of this rate
 _ROUGHNESS: Final = (2.0, 4.0, 8.0)
 _HINT: Final = 1.5
 _STARTS: Final = (1.0, 3.0)
 """√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches start, as
 there may be several hills."""
-_SMOOTH: Final = 0.3
-"""√v below which a search is given up."""
-_SAME_HILL: Final = 0.4
-"""Difference of log v, and half of that of log λ, within which two searches end at one maximum."""
+_SMOOTH: Final = 0.3  # √v below which a search is given up
+_SAME_HILL: Final = 0.4  # difference of log v, and half of that of log λ, within which two searches end at one maximum
 _LEAST, _MOST = -14.0, 7.0
 """Logarithms between which v is sought."""
-_FAINT: Final = 1e-2
-"""Λv of directions of which only the sum of Λ counts: log(1 + Λv) is Λv there."""
+_FAINT: Final = 1e-2  # Λv of directions of which only the sum of Λ counts: log(1 + Λv) is Λv there
 _PIVOT: Final = 0.1
 """Part of `_FAINT` that a pivoted factorisation may leave. With .5 the evidence of zero-heavy numbers fell by 1."""
-_FARTHEST: Final = 1.5
-"""Change of the logarithms of λ and v in one step, at most."""
+_FARTHEST: Final = 1.5  # change of the logarithms of λ and v in one step, at most
 _ROUGHLY: Final = {"maxiter": 8, "ftol": 1e-6}
-_CLOSE: Final = {"xatol": 0.01}
-"""How closely λ and v are chosen in one step."""
+_CLOSE: Final = {"xatol": 0.01}  # how closely λ and v are chosen in one step
 _MOST_STEPS: Final = 80
 _HELD_STEPS: Final = 6
 """Steps before v is chosen anew: near the smooth curve single buckets seem to need less than they do."""
-_FRESH_STEPS: Final = 6
-"""Steps after which the information is computed anew; between them it only follows the shares."""
+_FRESH_STEPS: Final = 6  # steps after which the information is computed anew; between them it only follows the shares
 _LOG_SMOOTHNESS: Final = np.linspace(-9, 6, 31)
 """Logarithms of λ, relative to the best one, over which errors are averaged."""
 _TOLERANCE: Final = 1e-4

@@ -31,18 +31,15 @@ from scipy.linalg import solve_triangular
 
 from pldp.estimates.likelihood.mixture import fused_likelihood
 from pldp.estimates.likelihood.rows import PieceRows
-from pldp.estimates.likelihood.solver import em
+from pldp.estimates.likelihood.solver import first_fit
+from pldp.estimates.linear.numbers import source_cells
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
-from pldp.tallies import ABSENT, Fused
+from pldp.tallies import Fused
 
-_GAP: Final = 1e-3
-"""X² that a minimum may be too large by."""
+_GAP: Final = 1e-3  # X² that a minimum may be too large by
 _MOST_STEPS: Final = 1000
-_RIDGE: Final = 1e-10
-"""Relative to the diagonal of K, which it is added to: neighbouring buckets are nearly alike."""
-_SAME: Final = 1e-9
-"""Difference of shares that is a rounding error."""
-_PILOT_STEPS: Final = 20
+_RIDGE: Final = 1e-10  # relative to the diagonal of K, which it is added to: neighbouring buckets are nearly alike
+_SAME: Final = 1e-9  # difference of shares that is a rounding error
 _SMOOTH_PART: Final = 0.1
 """Part of the smooth first fit in the weights: where nobody seems to be, the variance of a count is still not 0."""
 
@@ -71,18 +68,6 @@ class Counted:
         self.reports = float(counts.sum())
         self.shares: FloatArray = counts / self.reports
         self.scale: FloatArray = np.ones(len(counts))
-
-    def forward(self, shares: FloatArray) -> FloatArray:
-        """Return L̄f."""
-        return np.asarray(self.levels @ self.rows.forward(shares))
-
-    def backward(self, numbers: FloatArray) -> FloatArray:
-        """Return L̄ᵀ·numbers."""
-        return self.rows.backward(numbers, self.levels)
-
-    def column(self, place: int) -> FloatArray:
-        """Return L̄ of one bucket."""
-        return self.rows.column(place, self.levels)
 
 
 class Part(NamedTuple):
@@ -118,7 +103,7 @@ class Misfit:
     def of(cls, fused: Fused, *, apart: bool) -> Misfit:
         """Return that of one histogram of everybody, or with `apart` of one per source."""
         parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
-        pilots = [em(fused_likelihood(part), smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
+        pilots = (first_fit(fused_likelihood(part)) for part in parts)
         pairs = zip(parts, pilots, strict=True)
         return cls(fused.size, [Part(part.people / fused.people, _levels(part), pilot) for part, pilot in pairs])
 
@@ -130,8 +115,8 @@ class Misfit:
         for part, pilot in zip(self._parts, pilots, strict=True):
             own = np.zeros(self._places)
             for counted in part.counted:
-                counted.scale = counted.reports / counted.forward(pilot)
-                own += counted.backward(counted.scale * counted.shares)
+                counted.scale = counted.reports / (counted.levels @ counted.rows.forward(pilot))
+                own += counted.rows.backward(counted.scale * counted.shares, counted.levels)
             taken, along = _taken(part, pilot)
             self._taken.append(taken)
             linear.append(own - taken @ along)
@@ -202,7 +187,8 @@ class Misfit:
             which, own = divmod(place, self._places)
             row = np.zeros(self._places)
             for counted in self._parts[which].counted:
-                row += counted.backward(counted.scale * counted.column(own))
+                column = counted.rows.column(own, counted.levels)
+                row += counted.rows.backward(counted.scale * column, counted.levels)
             row[own] *= 1 + _RIDGE
             self._rows[place] = row - self._taken[which] @ self._taken[which][own]
         return self._rows[place]
@@ -304,11 +290,9 @@ class Reported(Protocol):
 
 def _levels(fused: Fused) -> list[Counted]:
     found = []
-    for source, cells in zip(fused.sources, fused.cells.T, strict=True):
-        counts = np.zeros(source.channel.form.count)
-        counts[cells[cells != ABSENT]] = fused.counts[cells != ABSENT]
+    for place, source in enumerate(fused.sources):
         rows = PieceRows([piecewise_arrays(source.channel).pieces()], np.ones((1, 1)))
-        found.append(Counted(rows, counts, np.ones(1)))
+        found.append(Counted(rows, source_cells(fused, place), np.ones(1)))
     return found
 
 

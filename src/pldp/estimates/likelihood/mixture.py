@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import block_diag
 
-from pldp.estimates.likelihood.rows import PrefixRows, Rows
-from pldp.estimates.linear.mix import MixBounds
+from pldp.estimates.likelihood.rows import PieceRows, PrefixRows, Rows
+from pldp.estimates.linear.mix import MixBounds, PseudoReports
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import Fused
 
@@ -35,16 +35,12 @@ LARGEST_HESSIAN: Final = 1200
 """Most unknowns, with a mix among them, for which the Hessian is built as a matrix."""
 _COSTLY: Final = 2e9
 """Multiplications from which on the block of the shares, which hardly changes, is computed once per fit."""
-_HALF: Final = 0.5
-"""Reports of each corner that a mix beside a curve has in advance: it keeps every mix possible."""
-_SETTLED: Final = 1e-9
-"""Log-likelihood of all people together that such a mix may lack."""
+_HALF: Final = 0.5  # reports of each corner that a mix beside a curve has in advance: it keeps every mix possible
+_SETTLED: Final = 1e-9  # log-likelihood of all people together that such a mix may lack
 _MOST_STEPS: Final = 60
 _SHORTEST: Final = 1e-9
-_SAMPLED_CELLS: Final = 100_000
-"""Tuples that the observed information is computed from where there are more."""
-_FLAT: Final = 1e-9
-"""Width of the possible mixes in a direction, relative to the widest, that is a rounding error."""
+_SAMPLED_CELLS: Final = 100_000  # tuples that the observed information is computed from where there are more
+_FLAT: Final = 1e-9  # width of the possible mixes in a direction, relative to the widest, that is a rounding error
 
 
 def minus_log(weights: FloatArray, cells: FloatArray) -> float:
@@ -65,19 +61,6 @@ def interior(shares: FloatArray) -> FloatArray:
     return np.asarray(0.9 * shares + 0.1 / len(shares))
 
 
-class MixPrior(NamedTuple):
-    """The corners C of the possible mixes (levels × corners), and reports that stand for what else is known of σ."""
-
-    corners: FloatArray
-    chances: FloatArray  #: Of each kind of report at each corner, kinds × corners.
-    counts: FloatArray  #: How many reports of each kind.
-
-    @classmethod
-    def free(cls, levels: int) -> MixPrior:
-        """Let every mix be possible."""
-        return cls(np.eye(levels), np.zeros((0, levels)), np.zeros(0))
-
-
 class Part(NamedTuple):
     """Reports: rows, how many are in each cell, and the place of the mix of their levels; none with one level."""
 
@@ -89,17 +72,16 @@ class Part(NamedTuple):
 class Mixture:
     """The likelihood of shares and mixes, per report; a point is (f, σ, σ', …) end to end."""
 
-    def __init__(self, parts: Sequence[Part], priors: Sequence[MixPrior] = ()) -> None:
-        self.parts, self.priors = parts, priors
-        ends = np.cumsum([0, parts[0].rows.size, *(prior.corners.shape[1] for prior in priors)]).tolist()
+    def __init__(self, parts: Sequence[Part], bounds: Sequence[MixBounds] = ()) -> None:
+        self.parts, self.bounds = parts, bounds
+        ends = np.cumsum([0, parts[0].rows.size, *(each.corners.shape[1] for each in bounds)]).tolist()
         self.blocks: Sequence[slice] = tuple(map(slice, ends[:-1], ends[1:]))
         self.first, self.others = self.blocks[0], self.blocks[1:]
         self.mixed = slice(self.first.stop, ends[-1])
-        self.people = float(sum(part.counts.sum() for part in parts))
-        self.reports = self.people + float(sum(prior.counts.sum() for prior in priors))
+        known = [each.pseudo_reports for each in bounds]
+        self.reports = float(sum(part.counts.sum() for part in parts) + sum(each.counts.sum() for each in known))
         self.weights = [part.counts / self.reports for part in parts]
-        self._known = [prior.counts / self.reports for prior in priors]
-        self.silent = [self._silent(number) for number in range(-1, len(priors))]
+        self._beside = [self._reports_beside(number, known) for number in range(-1, len(bounds))]
         self._corners = list(map(self._corners_of, parts))  # C: ρ = fixed + Cσ for all mixes, end to end
         self._fixed = [np.full(part.rows.levels, float(not part.mixes)) for part in parts]
         self._shares_block: FloatArray | None = None
@@ -108,24 +90,27 @@ class Mixture:
         self._by_level: list[FloatArray] = []  # L_τ f
         self._cells: list[FloatArray] = []  # P
 
-    def _silent(self, mix: int) -> float:
-        """Return the weight of the reports that do not depend on a mix, or on the shares (−1).
+    def _reports_beside(self, mix: int, known: Sequence[PseudoReports]) -> PseudoReports:
+        """Return what bears on one block alone, a mix or the shares (−1): its chances at each entry, and weights.
 
-        They count as log Σσ = 0, so that the scores of σ are 1 at the maximum as well.
+        These are the reports that stand for what is known of a mix. All reports that do not depend on the block count
+        as log Σσ = 0, so that the scores of σ are 1 at the maximum as well.
         """
-        known = sum(float(counts.sum()) for number, counts in enumerate(self._known) if number != mix)
-        parts = zip(self.parts, self.weights, strict=True)
-        return known + sum(float(weight.sum()) for part, weight in parts if mix >= 0 and mix not in part.mixes)
+        silent = sum(float(each.counts.sum()) for number, each in enumerate(known) if number != mix)
+        silent += sum(float(part.counts.sum()) for part in self.parts if mix >= 0 and mix not in part.mixes)
+        ones = np.ones((1, self.blocks[mix + 1].stop - self.blocks[mix + 1].start))
+        chances, counts = known[mix] if mix >= 0 else (ones[:0], np.zeros(0))
+        return PseudoReports(np.concatenate([ones, chances]), np.append(silent, counts) / self.reports)
 
     def _corners_of(self, part: Part) -> FloatArray:
         corners = np.zeros((part.rows.levels, self.blocks[-1].stop))
         for mix in part.mixes:
-            corners[:, self.others[mix]] = self.priors[mix].corners
+            corners[:, self.others[mix]] = self.bounds[mix].corners
         return corners[:, self.mixed]
 
     def mixes(self, point: FloatArray) -> list[FloatArray]:
         """Return ρ of every mix."""
-        return [np.asarray(prior.corners @ point[block]) for prior, block in zip(self.priors, self.others, strict=True)]
+        return [np.asarray(each.corners @ point[block]) for each, block in zip(self.bounds, self.others, strict=True)]
 
     def cells(self, point: FloatArray) -> list[FloatArray]:
         """Return P of all cells of every part; the last ones are kept."""
@@ -140,19 +125,15 @@ class Mixture:
     def objective(self, point: FloatArray) -> float:
         """Return minus the log-likelihood per report, up to a constant of the data."""
         total = sum(map(minus_log, self.weights, self.cells(point)))
-        for prior, counts, block in zip(self.priors, self._known, self.others, strict=True):
-            total += minus_log(counts, prior.chances @ point[block])
-        return total - sum(
-            silent * float(np.log(point[block].sum())) for silent, block in zip(self.silent, self.blocks, strict=True)
-        )
+        for (chances, weights), block in zip(self._beside, self.blocks, strict=True):
+            total += minus_log(weights, chances @ point[block])
+        return total
 
     def scores(self, point: FloatArray) -> FloatArray:
         """Return the mean likelihood ratio of every value and corner."""
         total = self._gradient(map(ratio, self.weights, self.cells(point)))
-        for silent, block in zip(self.silent, self.blocks, strict=True):
-            total[block] += silent / point[block].sum()
-        for prior, counts, block in zip(self.priors, self._known, self.others, strict=True):
-            total[block] += ratio(counts, prior.chances @ point[block]) @ prior.chances
+        for (chances, weights), block in zip(self._beside, self.blocks, strict=True):
+            total[block] += ratio(weights, chances @ point[block]) @ chances
         return total
 
     def _gradient(self, weights: Iterable[FloatArray]) -> FloatArray:
@@ -164,21 +145,19 @@ class Mixture:
             total[self.mixed] += (by_level @ weight) @ corners
         return total
 
-    def _beside(self, point: FloatArray) -> FloatArray:
-        """Return the curvature of what is known, and of the reports that a block does not change."""
+    def _bent_beside(self, point: FloatArray) -> FloatArray:
+        """Return the curvature of what bears on one block alone."""
         matrix = np.zeros((len(point),) * 2)
-        for silent, block in zip(self.silent, self.blocks, strict=True):
-            matrix[block, block] += silent
-        for prior, counts, block in zip(self.priors, self._known, self.others, strict=True):
-            scaled = prior.chances / (prior.chances @ point[block])[:, None]
-            matrix[block, block] += (scaled * counts[:, None]).T @ scaled
+        for (chances, weights), block in zip(self._beside, self.blocks, strict=True):
+            scaled = chances / (chances @ point[block])[:, None]
+            matrix[block, block] += (scaled * weights[:, None]).T @ scaled
         return matrix
 
     def curvature(self, point: FloatArray) -> Product:
         """Return that of Σ N_c g gᵀ/P², exact for shares alone; what it leaves out has mean 0 at the truth."""
         cells = self.cells(point)
         scales = list(map(ratio, map(ratio, self.weights, cells), cells))
-        beside = self._beside(point) if self.priors else None
+        beside = self._bent_beside(point) if self.bounds else None
 
         def times(vector: FloatArray) -> FloatArray:
             self.cells(point)
@@ -193,16 +172,16 @@ class Mixture:
 
     def hessian(self, point: FloatArray) -> FloatArray | None:
         """Return the exact Hessian, where it is small: it may be singular, when some outputs never came."""
-        if not (len(point) <= LARGEST_HESSIAN if self.priors else all(part.rows.dense for part in self.parts)):
+        if not (len(point) <= LARGEST_HESSIAN if self.bounds else all(part.rows.dense for part in self.parts)):
             return None
         matrix = self.outer(point, self.weights, self.cells(point), self._shares_block)
         if self._shares_block is None and sum(part.rows.cost for part in self.parts) > _COSTLY:
             self._shares_block = matrix[self.first, self.first].copy()
         parts = zip(self.parts, self.weights, self.cells(point), self._corners, strict=True)
-        for part, weight, cell, corners in parts if self.priors else ():
+        for part, weight, cell, corners in parts if self.bounds else ():
             second = part.rows.backward(ratio(weight, cell), np.eye(part.rows.levels))
             self._add_mixed(matrix, corners.T @ -second)  # −N ∂²P/P
-        return matrix + self._beside(point)
+        return matrix + self._bent_beside(point)
 
     def outer(
         self,
@@ -222,7 +201,7 @@ class Mixture:
             if shares_block is None:
                 matrix[self.first, self.first] += part.rows.gram(scale, levels)
             matrix[self.mixed, self.mixed] += corners.T @ ((by_level * scale) @ by_level.T) @ corners
-            if self.priors:
+            if self.bounds:
                 self._add_mixed(matrix, corners.T @ part.rows.backward(by_level * scale, levels))
         return matrix
 
@@ -248,7 +227,7 @@ class Mixture:
                     cells[place] = np.maximum(cells[place], 0.5 * total / people)
                     weights[place] = cells[place] * (people / total / self.reports)
         matrix = self.reports * self.outer(point, weights, [np.maximum(cell, 1e-300) for cell in cells])
-        return matrix + self.reports * self._beside(point)
+        return matrix + self.reports * self._bent_beside(point)
 
     def covariance(self, point: FloatArray) -> FloatArray:
         """Return the covariance of the shares: the inverse information along all simplices."""
@@ -331,7 +310,7 @@ class ShareLikelihood:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: PieceRows | PrefixRows,
         counts: npt.NDArray[Any],
         bounds: tuple[float, float],
         *,
@@ -372,13 +351,10 @@ class ShareLikelihood:
         levels = self.levels(point)
         return self.rows.backward(ratio(self.weights, self._cells), levels)
 
-    def _scale(self, shares: FloatArray) -> FloatArray:
-        self.levels(shares)
-        return ratio(ratio(self.weights, self._cells), self._cells)
-
     def information(self, shares: FloatArray, columns: FloatArray | None = None) -> FloatArray:
         """Return the observed information per person along the columns, less what the mix is unsure of."""
-        scale, levels = self._scale(shares), self._levels
+        levels = self.levels(shares)
+        scale = ratio(ratio(self.weights, self._cells), self._cells)
         along = self.rows.gram(scale, levels, columns)
         if self.mixes is None or not self.mixes.directions.size:
             return along

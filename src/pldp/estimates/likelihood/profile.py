@@ -53,17 +53,12 @@ QUANTILE_DEGREES: Final = 4
 SHARE_DEGREES: Final = 10
 """Degrees of freedom of the χ² laws whose quantiles limit the profile."""
 
-_FINEST: Final = 1e-6
-"""Shares this close to 0 or to 1 are the same."""
-_TOLERANCE: Final = 1e-4
-"""How exactly an end is found; it is moved outwards by as much."""
+_FINEST: Final = 1e-6  # shares this close to 0 or to 1 are the same
+_TOLERANCE: Final = 1e-4  # how exactly an end is found; it is moved outwards by as much
 _FIRST_STEP: Final = 0.01
-_GAP: Final = 2e-3
-"""How exactly a difference of two T is known."""
-_BEYOND: Final = 1.3
-"""How far beyond an end T is also found out, for intervals of larger confidence."""
-_BEYOND_EDGES: Final = 0.4
-"""The same for quantiles, as a part of the edges between the end and the best fit."""
+_GAP: Final = 2e-3  # how exactly a difference of two T is known
+_BEYOND: Final = 1.3  # how far beyond an end T is also found out, for intervals of larger confidence
+_BEYOND_EDGES: Final = 0.4  # the same for quantiles, as a part of the edges between the end and the best fit
 
 
 def limit(confidence: float, degrees: int) -> float:

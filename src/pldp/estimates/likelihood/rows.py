@@ -39,7 +39,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
-from pldp.estimates.linear.numbers import source_mix
+from pldp.estimates.linear.mix import source_mix
+from pldp.estimates.linear.numbers import source_cells
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import (
     LARGEST_ENVELOPES,
@@ -61,10 +62,8 @@ Places = npt.NDArray[np.intp]
 _SMALL: Final = 256
 _CHEAP: Final = 5e7
 """Values, and multiplications, up to which a matrix of values × values is cheaper than some products."""
-_LARGEST_GRID: Final = 1024
-"""Most buckets of a number for which it is built."""
-_LARGEST_MATRIX: Final = 1 << 22
-"""Entries up to which the matrix of a channel with integers is asked for."""
+_LARGEST_GRID: Final = 1024  # most buckets of a number for which it is built
+_LARGEST_MATRIX: Final = 1 << 22  # entries up to which the matrix of a channel with integers is asked for
 _ENTRIES: Final = 1 << 21
 _TABLE: Final = 1 << 24
 """Entries (tuples × values) of a table that are made at a time, and that are kept: more are made again at each step."""
@@ -76,7 +75,7 @@ _FEW_COLUMNS: Final = 32
 
 
 class Rows(Protocol):
-    """L of some cells."""
+    """L of some cells, for a likelihood of shares and mixes; curves of numbers need the three products alone."""
 
     levels: int
     size: int  #: Number of values.
@@ -90,8 +89,8 @@ class Rows(Protocol):
     def backward(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
         """Return Σ_c w_c L̄_c; of several rows of weights, or of several columns of levels, a row each."""
 
-    def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
-        """Return Σ_c w_c L̄_c L̄_cᵀ, between all values or along some columns (values × columns)."""
+    def gram(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
+        """Return Σ_c w_c L̄_c L̄_cᵀ between all values; for curves of numbers also along columns, values × columns."""
 
 
 def _cheap(size: int, cost: float) -> bool:
@@ -145,7 +144,7 @@ class LabelRows:
             slopes += own * np.array([self.arrays.support_total(row * part, self.at) for row in rows])
         return slopes if weights.ndim > 1 else slopes[0, :]
 
-    def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
+    def gram(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
         # (low v + step w [x ∈ S])(low v + step w [x' ∈ S]) for every two profiles.
         require_dense(self.size)
         low, step = self._mixed(levels)
@@ -158,23 +157,19 @@ class LabelRows:
                 pairs = self.arrays.pair_support(weights * step[one] * step[two], self.at)
                 both = np.outer(self.of_step[one], self.of_step[two]) * pairs
                 total += both if one == two else both + both.T
-        return np.asarray(total if columns is None else columns.T @ total @ columns)
+        return np.asarray(total)
 
 
 class PieceRows:
     """The reports of a number: cells are all labels × outputs, end to end; the `chances` Λ are labels × levels."""
 
-    listed = True
-
     def __init__(self, pieces: Sequence[Pieces], chances: FloatArray) -> None:
-        self.pieces, self.chances = pieces, chances
-        self.levels, self.size = len(pieces), pieces[0].envelopes.shape[1]
-        self.cost = len(chances) * len(pieces[0].base) * float(self.size) ** 2
+        self.pieces, self.chances, self.size = pieces, chances, pieces[0].envelopes.shape[1]
         self.dense = self.size <= _LARGEST_GRID
 
     def forward(self, shares: FloatArray) -> FloatArray:
         outputs = np.array([pieces.forward(shares) for pieces in self.pieces])
-        return np.asarray((self.chances.T[:, :, None] * outputs[:, None]).reshape(self.levels, -1))
+        return np.asarray((self.chances.T[:, :, None] * outputs[:, None]).reshape(len(self.pieces), -1))
 
     def backward(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
         if weights.ndim > 1:
@@ -187,13 +182,16 @@ class PieceRows:
         return np.array([pieces.expectation(row) for pieces, row in zip(self.pieces, rows, strict=True)])
 
     def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
-        roots = np.sqrt(weights)
-        if columns is not None:
-            moved = self._chances(levels[:, None] * columns.T[:, None, :]) * roots
+        if columns is None:
+            moved = np.concatenate(list(np.tensordot(self.chances * levels, self._tables, axes=1)), axis=1)
         else:
-            every = np.tensordot(self.chances * levels, self._tables, axes=1)
-            moved = np.concatenate(list(every * roots.reshape(len(every), 1, -1)), axis=1)
+            moved = self._chances(self._joint(columns.T, levels))
+        moved = moved * np.sqrt(weights)
         return np.asarray(moved @ moved.T)
+
+    def _joint(self, shares: FloatArray, levels: FloatArray) -> FloatArray:
+        """Return shares π of levels and buckets, many × levels × buckets, of many shares of the values."""
+        return np.asarray(levels[:, None] * shares[:, None, :])
 
     @cached_property
     def _tables(self) -> FloatArray:
@@ -217,20 +215,21 @@ class FreeRows(PieceRows):
 
     def __init__(self, pieces: Sequence[Pieces], chances: FloatArray) -> None:
         super().__init__(pieces, chances)
-        self.levels, self.buckets, self.size, self.dense = 1, self.size, self.size * len(pieces), False
+        self.buckets, self.size, self.dense = self.size, self.size * len(pieces), False
 
     def forward(self, shares: FloatArray) -> FloatArray:
-        return self._chances(shares.reshape(1, -1, self.buckets))
+        return self._chances(self._joint(shares[None], np.ones(1)))
 
     def backward(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
         del levels
         return self._by_level(weights).ravel()
 
     def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
+        return super().gram(weights, levels, np.eye(self.size) if columns is None else columns)
+
+    def _joint(self, shares: FloatArray, levels: FloatArray) -> FloatArray:
         del levels
-        wanted = np.eye(self.size) if columns is None else columns
-        moved = self._chances(wanted.T.reshape(len(wanted.T), -1, self.buckets)) * np.sqrt(weights)
-        return np.asarray(moved @ moved.T)
+        return shares.reshape(len(shares), -1, self.buckets)
 
     def column(self, place: int, levels: FloatArray) -> FloatArray:
         del levels
@@ -249,10 +248,10 @@ def source_pieces(fused: Fused, place: int) -> Pieces:
     size, count = source.channel.size, source.count
     if (count + 1) * size > LARGEST_ENVELOPES:
         raise EstimateError(f"source {source.name!r}: {count:,} outputs on {size:,} buckets are too many to fuse")
-    mix, table = source_mix(fused, place), np.zeros((count, size))
+    mix, table = source_mix(source, source_cells(fused, place)), np.zeros((count, size))
     chances = mix.matrix[source.labels] * mix.shares
-    for level, channel in enumerate(source.channels):
-        table += chances[:, level, None] * piecewise_arrays(channel).pieces().table()[source.outputs.astype(np.intp)]
+    for level, channel in enumerate(source.channels):  # one at a time: each may be large
+        table += chances[:, level, None] * _output_rows(channel, source.outputs)[0]
     found = Pieces.none(size, count)
     found.envelope[:-1] = np.arange(1, count + 1)
     return replace(found, envelopes=np.concatenate([found.envelopes, table]))
@@ -263,14 +262,11 @@ def _output_rows(channel: Channel, outputs: Outputs) -> tuple[FloatArray, FloatA
     form = arrays(channel)
     if not isinstance(form, PieceArrays):
         raise EstimateError(f"outputs of {channel.mechanism} have no likelihood of single values")
-    count, size = channel.form.count, channel.size
-    nothing = np.zeros(len(outputs))
-    if not isinstance(channel.form, Bits) and count * size <= _LARGEST_MATRIX:
+    nothing, listed = np.zeros(len(outputs)), not isinstance(channel.form, Bits)
+    if not isinstance(form, LabelArrays) or (listed and channel.form.count * channel.size <= _LARGEST_MATRIX):
         return np.asarray(form.pieces().table()[outputs.astype(np.int64)]), nothing
-    if not isinstance(form, LabelArrays):
-        raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
     supported = form.supported(outputs).astype(np.float64)
-    if not isinstance(channel.form, Bits):
+    if listed:
         return np.asarray(form.low + form.step * supported), nothing
     law = form.cell_law(np.ascontiguousarray(outputs.T))
     of_low, of_step = form.value_weights() or (1.0, 1.0)
@@ -329,18 +325,16 @@ class TupleRows:
             return np.asarray(levels.T @ sum(weights[part] @ table for part, table in self._tables()))
         return np.asarray(sum(weights[..., part] @ np.tensordot(levels, table, 1) for part, table in self._tables()))
 
-    def gram(self, weights: FloatArray, levels: FloatArray, columns: FloatArray | None = None) -> FloatArray:
+    def gram(self, weights: FloatArray, levels: FloatArray) -> FloatArray:
         total = np.zeros((self.size, self.size))
         for part, table in self._tables():
             moved = np.tensordot(levels, table, 1) * np.sqrt(weights[part])[:, None]
             total += moved.T @ moved
-        return np.asarray(total if columns is None else columns.T @ total @ columns)
+        return total
 
 
 class PrefixRows:
     """Tuples of numbers by prefix sums; `order` says which tuple of the tally stands where."""
-
-    levels, listed = 1, False
 
     def __init__(self, fused: Fused) -> None:
         rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
@@ -350,7 +344,6 @@ class PrefixRows:
         self.order = np.argsort(group, kind="stable") if len(self.envelopes) > 64 else np.arange(len(group))
         self._matrix = _prefix_matrix(fused, rows, group, self.order, len(self.envelopes))
         self._transposed = self._matrix.T.tocsr()
-        self.cost = len(self.envelopes) * float(self.size) ** 2
         self.dense = len(self.envelopes) <= _FEW_ENVELOPES and self.size <= _FEW_BUCKETS
 
     def forward(self, shares: FloatArray) -> FloatArray:

@@ -46,17 +46,10 @@ import numpy.typing as npt
 from scipy import optimize
 
 from pldp.errors import EstimateError
-from pldp.estimates.likelihood.mixture import (
-    LARGEST_HESSIAN,
-    MixPrior,
-    Mixture,
-    Part,
-    Product,
-    ShareLikelihood,
-    interior,
-)
+from pldp.estimates.likelihood.mixture import LARGEST_HESSIAN, Mixture, Part, Product, ShareLikelihood, interior, ratio
 from pldp.estimates.likelihood.rows import LabelRows, Places, TupleRows
 from pldp.estimates.linear.labels import LabelReports
+from pldp.estimates.linear.mix import MixBounds
 from pldp.estimates.results.consistency import norm_sub
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -67,14 +60,11 @@ GAP: Final = 1e-8
 
 _MOST_PRODUCTS: Final = 60
 _MOST_PIVOTS: Final = 12
-_TOGETHER: Final = 10
-"""Entries that reach 0 within this factor of the first one are fixed with it."""
-_RIDGE: Final = 1e-12
-"""Added to the Hessian in products: outputs that never came leave directions without curvature."""
-_EM_CHANGE: Final = 1e-3
-"""Log-likelihood, of all people together, at whose change plain EM stops."""
-_MOST_INNER: Final = 100
-"""Newton steps towards the share of one value at a multiplier λ."""
+_TOGETHER: Final = 10  # entries that reach 0 within this factor of the first one are fixed with it
+_RIDGE: Final = 1e-12  # added to the Hessian in products: outputs that never came leave directions without curvature
+_EM_CHANGE: Final = 1e-3  # log-likelihood, of all people together, at whose change plain EM stops
+_PILOT_STEPS: Final = 20
+_MOST_INNER: Final = 100  # Newton steps towards the share of one value at a multiplier λ
 
 AGREE: Final = 1e-6
 """Log-likelihood per report within which two starts are taken to have found the same maximum."""
@@ -250,9 +240,8 @@ def _separate_shares(counts: FloatArray, offset: FloatArray, multiplier: float) 
         return np.asarray(shares)
     for _ in range(_MOST_INNER):
         place = shares + offset
-        term = np.divide(counts, place, out=np.zeros_like(counts), where=counts > 0)
-        slope = np.divide(term, place, out=np.zeros_like(counts), where=counts > 0).sum(axis=0)
-        rest = term.sum(axis=0) - multiplier
+        term = ratio(counts, place)
+        slope, rest = ratio(term, place).sum(axis=0), term.sum(axis=0) - multiplier
         step = np.divide(rest, slope, out=np.zeros_like(rest), where=(rest > 0) & (slope > 0))
         shares = shares + step
         if step.max() <= 1e-15:
@@ -281,19 +270,22 @@ def em(model: ShareLikelihood, *, smoothing: bool, most_steps: int = 10_000) -> 
     return Fit(shares, remaining, steps, converged, -model.people * value, slope=model.people * (scores - 1))
 
 
+def first_fit(model: ShareLikelihood) -> FloatArray:
+    """Return the shares of a smooth first fit, from which others start."""
+    return em(model, smoothing=True, most_steps=_PILOT_STEPS).shares
+
+
 def label_mixture(reports: LabelReports) -> Mixture:
     """Return the likelihood of shares and of the mix of levels that labels leave open: a part per level or label."""
     if not all(counts.has_cells for counts in reports.counts if counts.reports):
         raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
-    bounds, parts = reports.mix.bounds, []
-    mixes = [] if reports.mix.visible else [MixPrior(bounds.corners, *bounds.pseudo_reports)]
-    for shown, counts in enumerate(reports.counts):
-        levels = np.arange(len(reports.forms)) if mixes else np.array([shown])
+    parts, mixed = [], np.count_nonzero(reports.mix.matrix, axis=1).max() > 1
+    for counts, chances in zip(reports.counts, reports.mix.matrix, strict=True):
         if counts.reports:
-            forms = [reports.forms[level] for level in levels]
-            rows = LabelRows(forms, counts.cell_rows, reports.mix.matrix[shown, levels])
-            parts.append(Part(rows, np.asarray(counts.cell_counts, np.float64), tuple(range(len(mixes)))))
-    return Mixture(parts, mixes)
+            levels = np.flatnonzero(chances)  # of the people who may show this
+            rows = LabelRows([reports.forms[level] for level in levels], counts.cell_rows, chances[levels])
+            parts.append(Part(rows, np.asarray(counts.cell_counts, np.float64), (0,) if mixed else ()))
+    return Mixture(parts, [reports.mix.bounds] if mixed else [])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -322,12 +314,7 @@ class LabelFit(Record):
 
 
 def fit_labels(
-    reports: LabelReports,
-    shares: FloatArray,
-    *,
-    gap: float = GAP,
-    starts: int = 2,
-    progress: FitProgress | None = None,
+    reports: LabelReports, shares: FloatArray, *, gap: float = GAP, starts: int = 2, progress: FitProgress | None = None
 ) -> LabelFit:
     """Fit the shares, and the mix of levels where it is not shown, from likely shares.
 
@@ -349,7 +336,7 @@ def _likely_start(model: Mixture, reports: LabelReports, shares: FloatArray) -> 
     """Return the maximum where it has a formula, else likely shares, every value possible."""
     used = [level for level, people in enumerate(reports.reports) if people]
     forms = [reports.forms[level] for level in used]
-    if model.priors or not all(form.separable for form in forms):
+    if model.bounds or not all(form.separable for form in forms):
         return interior(norm_sub(shares))
     offsets = np.array([form.low / form.step * np.ones(reports.size) for form in forms])
     return separable_maximum(np.array([reports.counts[level].cell_counts for level in used], float), offsets)
@@ -403,7 +390,7 @@ class TupleMixture(Mixture):
             if key[0] >= 0:
                 people = counts @ given[inside]
                 self.gave.append({place: float(people[place]) for place in joint[key[0]] if people[place]})
-        super().__init__(parts, [MixPrior.free(part.rows.levels) for part in parts if part.mixes])
+        super().__init__(parts, [MixBounds.free(part.rows.levels) for part in parts if part.mixes])
         if self.gave and self.blocks[-1].stop > LARGEST_HESSIAN:
             raise EstimateError(
                 f"a likelihood with hidden levels takes at most {LARGEST_HESSIAN:,} values; method unbiased takes more"

@@ -8,8 +8,9 @@ which of some items it has, which number came out. Read in this order:
 - `evidence`: counts of patterns by what reports show, with what undoes the labels of hidden levels
 - `known`: functionals of reports whose mean is known: shares that sum to 1, a given mix of levels
 - `pooling`: `decode`, from evidence to `Linear`: estimates, and ψ, what one report adds to their error
-- `labels`: reports of one label, and covariances across labels
 - `homogeneity`: the one test whether people of different levels are alike, with what it would have noticed
+- `labels`: reports of one label, covariances across labels, and their test
+- `numbers`: reports of a number as evidence of its mean and moments, and their test
 - `small_counts`: intervals where few reports support a number, from the law of one report
 
 Nothing behind `Evidence` asks whether levels were hidden.

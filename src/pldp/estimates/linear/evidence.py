@@ -28,7 +28,7 @@ import numpy as np
 
 from pldp.estimates.linear.mix import label_matrix
 from pldp.estimates.linear.patterns import Patterns, invert
-from pldp.estimates.results.consistency import norm_sub
+from pldp.estimates.results.consistency import add_reports, norm_sub
 from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Survey
 
@@ -235,8 +235,7 @@ class Evidence:
         if self.likely_states is not None:
             return self.likely_states
         if self.exclusive and self.targets > 1 and shares.shape[1] == 1:
-            reports = max(self.reports, 2.0)
-            last = (norm_sub(shares[:, 0]) * reports + 1) / (reports + self.targets)
+            last = add_reports(shares[:, 0], max(self.reports, 2.0))
             return np.stack([1 - last, last], axis=1)
         return self.inside(shares)
 

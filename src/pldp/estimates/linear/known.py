@@ -9,8 +9,8 @@ and no other linear correction has less. Gains K C⁻¹ are taken from the law o
 counts: small samples would fit their own noise.
 
 - `SumToOne`: Σ_j W_τ(c_j) over the labels of a question counts 1 for people of level τ, whatever levels depend on.
-- `GivenMix`: the shares of levels are known, or lie within bounds. It is used with estimates that assume that levels do
-  not depend on the answer (`always` is false): otherwise it says nothing about them.
+- `GivenMeans` are known if levels do not depend on the answer (`always` is false), and used with estimates that assume
+  this: the shares of levels, which are known or lie within bounds (`given_mix`), or two decoders of one number.
 """
 
 from __future__ import annotations
@@ -50,42 +50,61 @@ class Known(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class GivenMix:
-    """A known mix of levels: M ρ̂ is `bounds.middle`, off by their spread; M is levels of the bounds × combinations.
+class GivenMeans:
+    """φ_l(s, c) = Σ_τ U_τs·g_l(τ, c), the same for all targets, with the mean `middle`, off by the covariance `spread`.
 
-    φ depends on what a report shows of levels alone.
+    `counted` are g, functionals × levels × patterns, or × 1 where the level decides.
     """
 
-    bounds: MixBounds
-    members: FloatArray
+    counted: FloatArray
+    middle: FloatArray
+    spread: FloatArray
 
     always = False
 
-    def off(self, evidence: Evidence) -> FloatArray:
-        """Compare the labels with the middle of the bounds."""
-        return np.asarray(self.members @ evidence.undo @ evidence.shown - self.bounds.middle)
+    def _table(self, evidence: Evidence) -> FloatArray:
+        """Return φ, functionals × shown × patterns (or 1)."""
+        return np.asarray(np.einsum("ltc,ts->lsc", self.counted, evidence.undo))
 
-    def _centred(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """Return φ less its mean, functionals × shown, and the chance of what is shown."""
-        rows, shown = self.members @ evidence.undo, evidence.level_chances.sum(axis=1)
-        return rows - (rows @ shown)[:, None], shown
+    def off(self, evidence: Evidence) -> FloatArray:
+        """Compare the means over the reports with the middle."""
+        return _sum(self._table(evidence), self._cells(evidence.shares.mean(axis=1))) - self.middle
+
+    def _centred(self, evidence: Evidence, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return φ less its mean, and the chances of what it depends on."""
+        table, chances = self._table(evidence), evidence.level_chances.sum(axis=1, keepdims=True)
+        if table.shape[2] > 1:
+            chances = evidence.expected(slice(0, 1), states, evidence.possible_mix).reshape(table.shape[1:])
+        return table - _sum(table, chances)[:, None, None], chances
 
     def covariance(self, evidence: Evidence, states: FloatArray) -> FloatArray:
-        """Return that of labels, and n times what the middle may be off."""
-        del states
-        rows, shown = self._centred(evidence)
-        return np.asarray((rows * shown) @ rows.T + evidence.reports * self.bounds.spread)
+        """Return that of reports, and n times what the middle may be off."""
+        table, chances = self._centred(evidence, states)
+        return _sum(table * chances, table) + evidence.reports * self.spread
 
     def along(self, evidence: Evidence, block: slice, psi: FloatArray, states: FloatArray) -> FloatArray:
-        """Sum over patterns."""
+        """Sum over what is shown and patterns."""
         chances = evidence.expected(block, states, evidence.possible_mix)
-        by_label = (psi * chances[:, None]).reshape(*psi.shape[:2], len(evidence.chance), -1).sum(axis=3)
-        return np.asarray(by_label @ self._centred(evidence)[0].T)
+        cells = (psi * chances[:, None]).reshape(*psi.shape[:2], len(evidence.chance), -1)
+        return _sum(self._cells(cells), self._centred(evidence, states)[0])
 
     def ends(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """A label counts one number."""
-        rows = (self.members @ evidence.undo)[:, :, None]
-        return rows, rows
+        """A report counts one number."""
+        return self._table(evidence), self._table(evidence)
+
+    def _cells(self, cells: FloatArray) -> FloatArray:
+        """Add numbers of (shown, pattern) up over the patterns where these do not matter."""
+        return cells if self.counted.shape[2] > 1 else cells.sum(axis=-1, keepdims=True)
+
+
+def given_mix(bounds: MixBounds, members: FloatArray) -> GivenMeans:
+    """Take a known mix of levels: M ρ̂ lies within these bounds, M being levels of the bounds × combinations."""
+    return GivenMeans(members[:, :, None], bounds.middle, bounds.spread)
+
+
+def _sum(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Return Σ of products over (shown, pattern), the last axes of both."""
+    return np.asarray(np.tensordot(one, two, axes=((-2, -1), (-2, -1))))
 
 
 @dataclass(frozen=True, eq=False)

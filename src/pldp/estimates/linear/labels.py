@@ -28,7 +28,7 @@ from pldp.estimates.linear.homogeneity import (
     shifts,
     values_to_test,
 )
-from pldp.estimates.linear.known import GivenMix, Known, SumToOne
+from pldp.estimates.linear.known import Known, SumToOne, given_mix
 from pldp.estimates.linear.mix import LevelMix, MixBounds
 from pldp.estimates.linear.patterns import Patterns, as_patterns, label_patterns, label_states, row_patterns
 from pldp.estimates.linear.pooling import Linear, decode
@@ -47,14 +47,11 @@ _FORGED: Final = 1.5
 ENOUGH_SUPPORT: Final = 5
 """Supporting reports that chance alone must give each label for normal approximations to be used."""
 
-_MANY: Final = 1e12
-"""Reports at which estimates are what is expected."""
-
+_MANY: Final = 1e12  # reports at which estimates are what is expected
 _NONE: Final = 1e-9
 """Variance of a sum, in those of its parts, that is nothing but rounding; so is such a distance of a sum from 1."""
 
-_SINGULAR: Final = 1e10
-"""Condition number from which on a covariance has no inverse."""
+_SINGULAR: Final = 1e10  # condition number from which on a covariance has no inverse
 
 Places = npt.NDArray[np.intp]
 
@@ -160,7 +157,7 @@ class LabelReports(Record):
     def _evidence(self, counts: FloatArray, patterns: Patterns, known: tuple[Known, ...]) -> Evidence:
         unlike = patterns.law is not None and patterns.law.shape[2] != patterns.states
         if not self.mix.bounds.nothing:
-            known = (*known, GivenMix(self.mix.bounds, np.eye(len(self.forms))))
+            known = (*known, given_mix(self.mix.bounds, np.eye(len(self.forms))))
         likely = self._likely_states if unlike else None
         return Evidence(counts, patterns, self.mix.matrix, self.mix.visible, likely_states=likely, known=known)
 
@@ -177,7 +174,7 @@ class LabelReports(Record):
     def only(self, shown: Sequence[int]) -> LabelReports:
         """Return the reports that show some levels, or labels that only people of these levels show."""
         forms, counts = tuple(self.forms[place] for place in shown), tuple(self.counts[place] for place in shown)
-        mix = LevelMix(self.mix.matrix[np.ix_(shown, shown)], self.mix.counts[shown], MixBounds.free(len(forms)))
+        mix = LevelMix.given(self.mix.matrix[np.ix_(shown, shown)], self.mix.counts[shown], MixBounds.free(len(forms)))
         return replace(self, forms=forms, counts=counts, mix=mix)
 
     @cached_property

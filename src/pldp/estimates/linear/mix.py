@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from pldp.mechanisms import CategoricalChannel, Integers
 from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
 from pldp.records import Record
 from pldp.survey import Question, Survey
-from pldp.tallies import Tally
+from pldp.tallies import Source, Tally
 from pldp.words import unknown
 
 ROUNDING: Final = 1e-6  # how far given shares may sum to something else than 1
@@ -185,12 +185,18 @@ def label_matrix(label_channel: CategoricalChannel | None, levels: int) -> Float
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelMix(Record):
-    """What reports show of levels: G[shown, level], how many reports show each, and what is known of the mix."""
+    """What reports show of levels: G[shown, level], how many reports show each, and what is known of the mix.
+
+    These reports show a label; those of `ShownLevels` the level itself.
+    """
 
     matrix: FloatArray
     counts: IntArray
     bounds: MixBounds
     names: tuple[str, ...] = ()
+
+    visible = False  #: Whether reports show the level itself.
+    words = "hidden levels "  #: What the method of a result says of levels, before how they are pooled.
 
     @classmethod
     def of(
@@ -201,14 +207,14 @@ class LevelMix(Record):
         names: Sequence[str] = (),
     ) -> LevelMix:
         """Take the channel of the label (`None` where levels show), the reports that show each, and what is known."""
-        levels = len(counts)
-        known = bounds or MixBounds.free(levels)
-        return cls(label_matrix(label_channel, levels), np.asarray(counts, np.int64), known, tuple(names))
+        known = bounds or MixBounds.free(len(counts))
+        return cls.given(label_matrix(label_channel, len(counts)), np.asarray(counts, np.int64), known, tuple(names))
 
-    @cached_property
-    def visible(self) -> bool:
-        """Whether reports show the level itself."""
-        return bool(np.array_equal(self.matrix, np.eye(len(self.matrix))))
+    @staticmethod
+    def given(matrix: FloatArray, counts: IntArray, bounds: MixBounds, names: tuple[str, ...] = ()) -> LevelMix:
+        """Take G itself: levels show where it is the identity."""
+        kind = ShownLevels if np.array_equal(matrix, np.eye(len(matrix))) else LevelMix
+        return kind(matrix, counts, bounds, names)
 
     @property
     def reports(self) -> int:
@@ -278,17 +284,15 @@ class LevelMix(Record):
         errors = np.sqrt(np.diag(self._label_covariance(self.bounds.nearest(self.unbiased))))
         return bool((outside > reach * errors).any())
 
-    @property
-    def words(self) -> str:
-        """What the method of a result says of levels, before how they are pooled."""
-        return "" if self.visible else "hidden levels "
-
     def assumed(self, what: str, *, together: bool) -> tuple[str, ...]:
         """Return what a result assumes about the choice of levels: if `together`, that all have the same of `what`."""
-        if not together:
-            return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
-        if self.visible:
-            return (notes.same(what), *((notes.ROUGH_WEIGHTS,) if what == "shares" else ()))
+        if together:
+            return self._alike(what)
+        return (notes.FREE_CHOICE, *(() if self.bounds.nothing else (notes.MIX_NOT_USED,)))
+
+    def _alike(self, what: str) -> tuple[str, ...]:
+        """Return what is assumed where people of all levels are taken to have the same of `what`."""
+        del what
         return (notes.SAME_CHOICE, *self._given)
 
     @property
@@ -306,15 +310,11 @@ class LevelMix(Record):
         self, levels: Sequence[LevelName], used: Sequence[int], weights: FloatArray
     ) -> tuple[GroupReports, ...]:
         """Return the reports of the levels that are used, with their weights, where reports show levels."""
-        if not self.visible:
-            return ()
-        parts = zip(used, weights.tolist(), strict=True)
-        return tuple(GroupReports(*levels[place], int(self.counts[place]), weight) for place, weight in parts)
+        del levels, used, weights
+        return ()
 
     def levels_of(self, levels: Iterable[LevelName], shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
         """Return how many people are estimated to have chosen each level, where levels are hidden."""
-        if self.visible:
-            return ()
         chosen = (self.shares if shares is None else shares).tolist()
         return tuple(LevelShare(*own, share) for own, share in zip(levels, chosen, strict=True))
 
@@ -329,6 +329,28 @@ class LevelMix(Record):
         ]
         what = "are the given ones" if self.bounds.known else "lie within the given bounds"
         return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
+
+class ShownLevels(LevelMix):
+    """What reports say that show their level: how many people chose each is counted, and nothing is to be estimated."""
+
+    visible = True
+    words = ""
+
+    def _alike(self, what: str) -> tuple[str, ...]:
+        return (notes.same(what), *((notes.ROUGH_WEIGHTS,) if what == "shares" else ()))
+
+    def groups_of(
+        self, levels: Sequence[LevelName], used: Sequence[int], weights: FloatArray
+    ) -> tuple[GroupReports, ...]:
+        """Return them."""
+        parts = zip(used, weights.tolist(), strict=True)
+        return tuple(GroupReports(*levels[place], int(self.counts[place]), weight) for place, weight in parts)
+
+    def levels_of(self, levels: Iterable[LevelName], shares: FloatArray | None = None) -> tuple[LevelShare, ...]:
+        """Return none."""
+        del levels, shares
+        return ()
 
 
 def name_levels(question: Question) -> list[LevelName]:
@@ -351,7 +373,7 @@ def mix_of(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix:
     return LevelMix.of(tally.survey.level_channel, counts, MixBounds.read(mix, names), names)
 
 
-def level_mix(tally: Tally, question: str, mix: Mix | None = None) -> LevelMix | None:
-    """Return `mix_of` where levels are hidden, else `None`."""
-    known = mix_of(tally, question, mix)
-    return None if known.visible else known
+def source_mix(source: Source, counts: FloatArray) -> LevelMix:
+    """Return what the reports of a source of joined ones show of levels, given how often each of its cells came."""
+    shown = np.bincount(source.labels, weights=counts, minlength=len(source.channels))
+    return LevelMix.of(cast("CategoricalChannel | None", source.label_channel), np.rint(shown).astype(int).tolist())

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,8 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator, lsmr
 
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_vector, stricter_half
-from pldp.estimates.linear.mix import LevelMix, MixBounds
+from pldp.estimates.linear.known import GivenMeans
+from pldp.estimates.linear.mix import MixBounds, source_mix
 from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.results.consistency import norm_sub
@@ -62,21 +63,11 @@ _BIAS: Final = 3e-5
 
 _ACCURATE: Final = 1e-9
 _MOST_STEPS: Final = 1000
-_FEW_ENVELOPES: Final = 8
-"""Envelopes up to which prefix sums are faster than a matrix."""
-
-_SINGULAR: Final = 1e10
-"""Condition of a covariance from which on differences cannot be told from rounding."""
-
-_PLACES: Final = 33
-"""Most values that a distribution with two given moments has."""
-
-_EXACTLY: Final = 1e4
-"""How much more the moments of such a distribution count than that it is even."""
-
-_MANY: Final = 1e9
-"""Reports that come as often as they do on average: so many that single ones do not count."""
-
+_FEW_ENVELOPES: Final = 8  # envelopes up to which prefix sums are faster than a matrix
+_SINGULAR: Final = 1e10  # condition of a covariance from which on differences cannot be told from rounding
+_PLACES: Final = 33  # most values that a distribution with two given moments has
+_EXACTLY: Final = 1e4  # how much more the moments of such a distribution count than that it is even
+_MANY: Final = 1e9  # reports that come as often as they do on average: so many that single ones do not count
 _OTHER: Final = 1e-4
 """Variance of the difference of two decoders, in that of one, from which on it is more than rounding."""
 
@@ -156,12 +147,13 @@ class NumberCounts:
         shared = np.all([known for _, known in weights], axis=0) & (np.arange(MOMENTS) > 0)
         tables = [np.concatenate([own[shared], z]) for (own, _), z in zip(weights, self._unbiased, strict=True)]
         evidence = self._evidence(tables, population, states=bool(shared.any()))
-        apart = _padded([_other_decoder(channel) for channel in self.channels])
-        table, beyond = evidence.undo[:, :, None] * apart[:, None], np.zeros((len(apart), len(apart)))
+        each = np.eye(len(self.channels))[:, :, None]
+        counted = each * _padded([_other_decoder(channel) for channel in self.channels])  # whose mean is 0
+        middle, beyond = np.zeros(len(each)), np.zeros((len(each), len(each)))
         if mix is not None and not mix.nothing:
-            labels = np.broadcast_to(evidence.undo[:, :, None], table.shape) - mix.middle[:, None, None]
-            table, beyond = np.concatenate([table, labels]), block_diag(beyond, mix.spread)
-        return replace(evidence, known=(Controls(table, beyond),))
+            counted = np.concatenate([counted, np.broadcast_to(each, counted.shape)])
+            middle, beyond = np.append(middle, mix.middle), block_diag(beyond, mix.spread)
+        return replace(evidence, known=(GivenMeans(counted, middle, beyond),))
 
     @property
     def _unbiased(self) -> list[FloatArray]:
@@ -204,45 +196,6 @@ def _other_decoder(channel: Channel) -> FloatArray:
     return z - other if even @ (z - other) ** 2 > _OTHER * (even @ z**2) else np.zeros_like(z)
 
 
-@dataclass(frozen=True, eq=False)
-class Controls:
-    """Functionals of a report, × shown × outputs, whose mean is 0 if levels do not depend on the number.
-
-    They are differences of two decoders of one level, and labels less the middle of what is known of the mix; `beyond`
-    is the covariance of what these means may be off.
-    """
-
-    table: FloatArray
-    beyond: FloatArray
-
-    always = False
-
-    def off(self, evidence: Evidence) -> FloatArray:
-        """Return the means over the reports."""
-        return np.asarray(self.table.reshape(len(self.table), -1) @ evidence.flat_shares(slice(0, 1))[0])
-
-    def _centred(self, evidence: Evidence, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        table = self.table.reshape(len(self.table), -1)
-        chances = evidence.expected(slice(0, 1), states, evidence.possible_mix)[0]
-        return table - (table @ chances)[:, None], chances
-
-    def covariance(self, evidence: Evidence, states: FloatArray) -> FloatArray:
-        """Return that at likely cells, and n times what means may be off."""
-        table, chances = self._centred(evidence, states)
-        return np.asarray((table * chances) @ table.T + evidence.reports * self.beyond)
-
-    def along(self, evidence: Evidence, block: slice, psi: FloatArray, states: FloatArray) -> FloatArray:
-        """Sum over cells."""
-        del block
-        table, chances = self._centred(evidence, states)
-        return np.asarray((psi * chances) @ table.T)
-
-    def ends(self, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-        """A report counts one number."""
-        del evidence
-        return self.table, self.table
-
-
 def expected_mean_variance(
     channels: Sequence[Channel], label_channel: CategoricalChannel, mix: FloatArray, shares: FloatArray
 ) -> float:
@@ -253,22 +206,19 @@ def expected_mean_variance(
     return float(decode(reports.hidden_mean()).variance()[0]) * _MANY
 
 
-def source_mix(fused: Fused, place: int) -> LevelMix:
-    """Return what the reports of a source show of levels; one whose reports show them has one level."""
-    source, cells = fused.sources[place], fused.cells[:, place]
+def source_cells(fused: Fused, place: int) -> FloatArray:
+    """Return how often each cell of a source came."""
+    cells = fused.cells[:, place]
     here = cells != ABSENT
-    shown = np.bincount(source.labels[cells[here]], weights=fused.counts[here], minlength=len(source.channels))
-    label = cast("CategoricalChannel | None", source.label_channel)
-    return LevelMix.of(label, np.rint(shown).astype(int).tolist())
+    return np.asarray(np.bincount(cells[here], fused.counts[here], fused.sources[place].count), np.float64)
 
 
 def source_counts(fused: Fused, place: int) -> NumberCounts:
     """Return the reports of a source, whose hidden levels count alike whatever they depend on."""
-    source, cells = fused.sources[place], fused.cells[:, place]
-    here = cells != ABSENT
+    source, came = fused.sources[place], source_cells(fused, place)
     counts = np.zeros((len(source.channels), source.channel.form.count))
-    np.add.at(counts, (source.labels[cells[here]], source.outputs[cells[here]].astype(np.intp)), fused.counts[here])
-    return NumberCounts(source.channels, source_mix(fused, place).matrix, list(counts))
+    counts[source.labels, source.outputs.astype(np.intp)] = came
+    return NumberCounts(source.channels, source_mix(source, came).matrix, list(counts))
 
 
 def two_moments(parts: Sequence[NumberCounts]) -> FloatArray:
