@@ -19,6 +19,7 @@ two moments take its place (`two_moments`), and the last two methods, which need
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -27,7 +28,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pldp.errors import EstimateError
-from pldp.estimates.fused.services import Subsets, join_note, require_method
+from pldp.estimates.fused.combine import OWN_ERRORS, Joined
+from pldp.estimates.fused.services import Subsets, join_note, mixed_services, source_groups
 from pldp.estimates.kinds.number import SPLINES, fit_progress, pool_by_size
 from pldp.estimates.kinds.number_result import (
     WORDS,
@@ -55,9 +57,8 @@ from pldp.estimates.linear.numbers import (
     two_moments,
 )
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import GroupReports, Homogeneity, Note
+from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.options import Options, Pool, Target
-from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Fused
 
@@ -73,8 +74,8 @@ _POPULATION_TUPLES: Final = 50_000
 
 _FEW_ENVELOPES: Final = 3
 
-_OWN_NOISE: Final = 100
-"""Reports of a subset from which on their own noise is believed, where levels are hidden."""
+_BY_PRECISION: Final = {"weights", "fitted"}
+"""Methods that pool people by precision where that is asked for; others weigh all alike, as their paper does."""
 
 _LEAST_NOISE: Final = 3e-5
 """Noise of a moment of a source that hides nothing: it then counts as nearly certain, not as certain."""
@@ -140,18 +141,16 @@ class SourceNumbers(NamedTuple):
     known: Flags  #: Whether that is unbiased.
     noise: FloatArray  #: The covariance that a report adds to the functionals of a person.
     enough: FloatArray
-    reach: FloatArray  #: How far apart two reports are at most.
 
     @classmethod
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
         """Take them at the estimated population."""
-        source = fused.sources[place]
-        counts = source_counts(fused, place)
+        source, counts = fused.sources[place], source_counts(fused, place)
         evidence = counts.moments(shares) if moments else counts.numbers(shares)
-        block, values = slice(0, evidence.targets), moment_values(len(shares))[:, : evidence.targets]
-        table = evidence.weights(block)[0][:, :, 0].sum(axis=1)
+        block = slice(0, evidence.targets)
+        table = evidence.weights(block)[0].sum(axis=1)[:, 0]  # all levels together
         chances = evidence.expected(block, evidence.joint[:, 0], evidence.mix)[0]
-        known = np.ones(1, np.bool_)
+        values, known = moment_values(fused.size)[:, block], np.ones(len(table), np.bool_)
         if moments:
             known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)
         noise = (table * chances) @ table.T - (values * known).T @ (shares[:, None] * values * known)
@@ -159,7 +158,15 @@ class SourceNumbers(NamedTuple):
         kurtosis = np.divide(fourth, square**2, out=np.zeros(len(table)), where=square > 0)
         by_output = np.moveaxis(table.reshape(len(table), len(evidence.chance), -1), 0, -1)
         cells = by_output[source.labels, source.outputs.astype(np.intp)]
-        return cls(cells, known, noise, PER_KURTOSIS * kurtosis, np.ptp(table, axis=1))
+        return cls(cells, known, noise, PER_KURTOSIS * kurtosis)
+
+
+def _by_part(fused: Fused, subsets: Subsets, tables: Sequence[FloatArray]) -> FloatArray:
+    """Return the means of what cells of sources count for (cells × functionals): subsets × sources × functionals."""
+    found = np.zeros((*subsets.given.shape, tables[0].shape[1]))
+    for (subset, source), counts in subsets.parts(fused).items():
+        found[subset, source] = counts @ tables[source] / subsets.people[subset]
+    return found
 
 
 def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
@@ -170,23 +177,19 @@ def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
     noisier and of the other groups that is noticed with a probability of at least 80 %, whatever else differs.
     """
     sources = [SourceNumbers.of(fused, place, shares, moments=True) for place in range(len(fused.sources))]
-    subsets = Subsets.of(fused)
-    people = subsets.people
-    cells = np.array([subsets.counts(fused, place) @ source.cells for place, source in enumerate(sources)])
-    noise = np.array([source.noise for source in sources])
+    subsets, noise = Subsets.of(fused), np.array([source.noise for source in sources])
     certain = np.maximum(np.einsum("smm->sm", noise), _LEAST_NOISE)
     exact = np.where([source.known for source in sources], 1 / certain, 0.0)
     # Subsets × services × moments: with fewer reports a moment is not normal enough.
-    enough = people[:, None, None] >= np.maximum([source.enough for source in sources], ENOUGH)
+    enough = subsets.people[:, None, None] >= np.maximum([source.enough for source in sources], ENOUGH)
     precision = np.where(enough & subsets.given[:, :, None], exact, 0.0)
     total = precision.sum(axis=1)
-    known = total > 0
-    parts = precision / np.where(known, total, 1.0)[:, None]
-    means = (parts * np.moveaxis(cells, 0, 1)).sum(axis=1) / people[:, None]
+    within = precision / np.where(total > 0, total, 1.0)[:, None]
+    means = (within * _by_part(fused, subsets, [source.cells for source in sources])).sum(axis=1)
     values = moment_values(fused.size)
     apart = values - shares @ values
-    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", parts, parts, noise)
-    return _compare_subsets(fused, people, means, covariance, known)
+    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", within, within, noise)
+    return _compare_subsets(fused, subsets.people, means, covariance, total > 0)
 
 
 def _compare_subsets(
@@ -203,26 +206,26 @@ def _compare_subsets(
 
 
 class JoinedNumbers:
-    """What the cells of every service count for, and sums over the people who gave to the same services."""
+    """What the cells of every service count for, and means of that over the people who gave to the same services."""
 
     def __init__(self, fused: Fused, method: str, target: Target, pool: Pool) -> None:
         check_mean(method, pool, target, mean_only=fused.mean_only)
-        for source in fused.sources:
-            if source.hidden is not None and method in {"posterior", "fitted"}:
-                raise EstimateError(
-                    f"method must be weights or average (ua): service {source.owner!r} hides levels, and a curve from "
-                    "several services needs levels that show"
-                )
+        mixed = mixed_services(fused)
+        if mixed and method in {"posterior", "fitted"}:
+            raise EstimateError(
+                f"method must be weights or average (ua): service {mixed[0]!r} hides levels, and a curve from several "
+                "services needs levels that show"
+            )
         self.fused, self.method, self.target, self.pool = fused, method, target, pool
         self.fitted = density(fused, splines=SPLINES) if method == "fitted" else None
         population = self._population() if self.fitted is None else self.fitted.shares
-        self.subsets, self.spread, places = Subsets.of(fused), spread(population), range(len(fused.sources))
+        sources = [SourceNumbers.of(fused, place, population) for place in range(len(fused.sources))]
+        self.subsets, self.spread = Subsets.of(fused), spread(population)
         self.scale = (fused.bounds[1] - fused.bounds[0]) / 2
-        self.names = [source.name for source in fused.sources]
-        self.cells = [self.subsets.counts(fused, place) for place in places]
-        self.sources = [SourceNumbers.of(fused, place, population) for place in places]
-        self.numbers = [source.cells[:, 0] for source in self.sources]
-        self.noise = np.array([source.noise[0, 0] for source in self.sources])
+        self.numbers = [source.cells[:, 0] for source in sources]
+        self.noise = np.array([source.noise[0, 0] for source in sources])
+        powers = [z[:, None] ** (1, 2) for z in self.numbers]
+        self.means, self.squares = np.moveaxis(_by_part(fused, self.subsets, powers), 2, 0)
 
     def _population(self) -> FloatArray:
         """Return likely shares of the buckets."""
@@ -238,65 +241,54 @@ class JoinedNumbers:
     @cached_property
     def mean(self) -> Mean:
         """The mean as it was asked for, with that by size beside it where it assumes more."""
-        together = self.pool == "precision" and self.method in {"weights", "fitted"}
+        together = self.pool == "precision" and self.method in _BY_PRECISION
         beside = self._mean("weights", "size") if together and len(self.subsets.people) > 1 else None
         return replace(self._mean(self.method, self.pool), by_size=beside)
 
     def _mean(self, method: str, pool: Pool) -> Mean:
-        chosen, variance, homogeneity = self._combined(method, pool)
         if method == "fitted" and self.fitted is not None:
-            chosen, variance, homogeneity = *fitted_mean(self.fitted), self.fitted.homogeneity
-        drawn = 0.0 if self.target == "population" else self.spread
-        reports = np.array([own.sum() for own in self.cells])
-        alone = [own.sum(axis=0) @ z / own.sum() for own, z in zip(self.cells, self.numbers, strict=True)]
+            number, variance, test = *fitted_mean(self.fitted), self.fitted.homogeneity
+        elif method == "posterior":
+            number, variance, test = self._posterior()
+        else:
+            number, variance, test = self._combined(self._joined(method, pool))
+        fused, drawn = self.fused, 0.0 if self.target == "population" else self.spread
+        reports = self.subsets.people @ self.subsets.given
+        alone = self.fused.bounds[0] + (self.subsets.people @ self.means / reports + 1) * self.scale
         errors = self.scale * np.sqrt((self.noise + self.spread - drawn) / reports)
-        weights = self._weights(method)
+        weights, names = 1 / self._added(method), [source.name for source in fused.sources]
         return Mean(
-            value=self._place(chosen),
-            standard_error=self.scale * float(np.sqrt(max(variance - drawn / self.fused.people, 0.0))),
-            people=self.fused.people,
+            value=fused.bounds[0] + (number + 1) * self.scale,
+            standard_error=self.scale * float(np.sqrt(max(variance - drawn / fused.people, 0.0))),
+            people=fused.people,
             method=method,
             target=self.target,
-            services=dict(zip(self.names, zip(map(self._place, alone), errors.tolist(), strict=True), strict=True)),
-            weights=dict(zip(self.names, (weights / weights.sum()).tolist(), strict=True)),
-            homogeneity=homogeneity,
+            services=dict(zip(names, zip(alone.tolist(), errors.tolist(), strict=True), strict=True)),
+            weights=dict(zip(names, (weights / weights.sum()).tolist(), strict=True)),
+            homogeneity=test,
             assumptions=assumed_of_mean(method, pool, self.target),
         )
 
-    def _place(self, number: float) -> float:
-        return self.fused.bounds[0] + (number + 1) * self.scale
+    def _added(self, method: str) -> FloatArray:
+        """Return the noise that the weights of services are made for: averages take it to be the same of all."""
+        return np.ones(len(self.noise)) if method == "average" else self.noise
 
-    def _weights(self, method: str) -> FloatArray:
-        """Return the weight of each service for a person who gave to all."""
-        return np.ones(len(self.names)) if method == "average" else 1 / self.noise
+    def _joined(self, method: str, pool: Pool) -> Joined:
+        """Return the weights of services and subsets; other methods weigh all people alike, as their paper does."""
+        return Joined.of(self.subsets, self._added(method), self.spread, pool if method in _BY_PRECISION else "size")
 
-    def _within(self, weights: FloatArray) -> FloatArray:
-        """Return the weights of the services within each subset, subsets × services."""
-        given = self.subsets.given * weights
-        return np.asarray(given / given.sum(axis=1, keepdims=True))
-
-    def _combined(self, method: str, pool: str) -> tuple[float, float, Homogeneity | None]:
+    def _combined(self, joined: Joined) -> tuple[float, float, Homogeneity | None]:
         """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
-        if method == "posterior":
-            return self._posterior()
-        people, within = self.subsets.people, self._within(self._weights(method))
-        means, squares = (
-            np.transpose(
-                [own @ z**k / np.maximum(own.sum(axis=1), 1) for own, z in zip(self.cells, self.numbers, strict=True)]
-            )
-            for k in (1, 2)
-        )
-        values, noise = (within * means).sum(axis=1), within**2 @ self.noise
-        precision = people / (noise + self.spread)
-        share = precision if method == "weights" and pool == "precision" else people / 1.0
-        share = share / share.sum()
-        if any(len(source.channels) > 1 for source in self.fused.sources):
+        people, within = self.subsets.people, joined.within
+        means, noise = (within * self.means).sum(axis=1), joined.left(self.noise)
+        if mixed_services(self.fused):
             # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
-            own = (within**2 * (squares - means**2 - self.spread)).sum(axis=1)
-            noise = np.where(people >= _OWN_NOISE, np.maximum(own, 0.0), noise)
-        one, known = noise + self.spread, np.ones((len(people), 1), np.bool_)
-        test = _compare_subsets(self.fused, people, values[:, None], one[:, None, None], known)
-        return float(share @ values), float(share**2 @ (one / people)), test
+            own = (within**2 * (self.squares - self.means**2 - self.spread)).sum(axis=1)
+            noise = np.where(people >= OWN_ERRORS, np.maximum(own, 0.0), noise)
+        known, one = np.ones((len(people), 1), np.bool_), noise + self.spread
+        test = _compare_subsets(self.fused, people, means[:, None], one[:, None, None], known)
+        variance = joined.variance(noise, np.float64(self.spread), "population")
+        return float(joined.subsets @ means), float(variance), test
 
     def _posterior(self) -> tuple[float, float, None]:
         """Weigh the reports of every person by the noise at the person's own posterior."""
@@ -313,10 +305,7 @@ class JoinedNumbers:
     def result(self, found: Mean, pool: Pool) -> MeanResult:
         """Return a mean that was pooled in this way, and what is to be said of it."""
         fused, asked = self.fused, self.fused.asked
-        groups = [
-            GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
-            for source, weight in zip(fused.sources, found.weights.values(), strict=True)
-        ]
+        reach = np.array([np.ptp(z) for z in self.numbers])  # from the least to the most that a report counts for
         return MeanResult(
             question=asked.name,
             text=asked.text,
@@ -324,29 +313,15 @@ class JoinedNumbers:
             reports=found.people,
             method=WORDS[found.method].format(pool=pool),
             target=found.target,
-            groups=tuple(groups),
+            groups=source_groups(fused, found.weights.values()),
             homogeneity=found.homogeneity,
             assumptions=found.assumptions,
             notes=(*notes.subsets_disagree(found.homogeneity, pool), join_note(fused)),
             standard_error=np.array([found.standard_error]),
             mean=found,
             bounds=asked.limits or fused.bounds,
-            moves=self._moves(found, pool),
+            moves=self._joined(found.method, pool).forged(reach) * self.scale,
         )
-
-    def _moves(self, found: Mean, pool: Pool) -> float:
-        """Return about how far one forged report moves the mean, where it does most harm.
-
-        A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
-        where subsets are pooled by precision, for more where there is less noise.
-        """
-        within, reach = self._within(self._weights(found.method)), [source.reach[0] for source in self.sources]
-        person = np.full(len(within), 1 / self.fused.people)
-        if pool == "precision" and found.method in {"weights", "fitted"}:
-            drawn = 0.0 if self.target == "population" else self.spread
-            of_subset = self.subsets.given @ (1 / (self.noise + self.spread - drawn))
-            person = of_subset / (self.subsets.people @ of_subset)
-        return float((person[:, None] * within * reach).max()) * self.scale
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
@@ -361,14 +336,13 @@ def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
 
 def why_mean_only(fused: Fused) -> Note | None:
     """Say why joined reports show no distribution, where they do not."""
-    if any(source.hidden is not None for source in fused.sources):
+    if mixed_services(fused):
         return notes.HIDDEN_MEAN
     return notes.MEAN_ONLY if fused.mean_only else None
 
 
 def fused_number(fused: Fused, options: Options) -> MeanResult | NumberResult:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
-    require_method(options.method, METHODS)
     name = options.method or "weights"
     joined = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, options.pool)
     by_size, why = joined.mean.by_size, why_mean_only(fused)
