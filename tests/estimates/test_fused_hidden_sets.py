@@ -113,7 +113,7 @@ def test_with_levels_that_have_nothing_to_do_with_each_other_services_share_only
     mixes = [part.mix.shares for part in together.parts.values()]
     singles = np.arange(len(ITEMS))[:, None]
     contrasts = {place: part.expect_part(singles)[1] for place, part in together.parts.items()}
-    found = common_drawing([both._replace(levels=np.outer(*mixes))], np.array([[5000.0, 5000.0]]), contrasts)
+    found = common_drawing([both._replace(levels=np.outer(*mixes))], np.array([[5000.0, 5000.0]]), contrasts, contrasts)
     assert found[0, 0, 1] == pytest.approx(np.full(len(ITEMS), 1 / 5000), rel=0.02)
 
 

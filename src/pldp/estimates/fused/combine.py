@@ -25,9 +25,10 @@ which assumes nothing about who gave where.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,12 +36,11 @@ import numpy as np
 from pldp.estimates.fused.services import Part, Subsets
 from pldp.estimates.results.options import Pool, Target
 from pldp.mechanisms.arrays import FloatArray, IntArray
-from pldp.records import Record
 
 OWN_ERRORS: Final = 100
 """Reports of a subset from which on their own spread is believed."""
 
-_ROUNDING: Final = 1e-12
+_ROUNDING: Final = 1e-15
 """Part of the largest variance that is added to all: parts without any error would have no inverse."""
 
 _TINY: Final = 1e-300
@@ -66,49 +66,68 @@ def best_weights(covariance: FloatArray, people: IntArray, pool: Pool) -> FloatA
     return np.asarray(np.divide(raw, total, out=np.zeros_like(raw), where=total != 0))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Joined(Record):
-    """What the reports of every source weigh for the people of every subset: `parts`, w_ps W_p, sum to 1."""
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """What every source says of the same numbers for the people of every subset, and how much that weighs.
 
-    people: IntArray
-    parts: FloatArray
+    `means` are f_ps. A report of each source adds so much `noise` to people who differ by `drawn`, M: where there are
+    several numbers these are means over them, as all have the same weights.
+    """
 
-    @classmethod
-    def of(cls, subsets: Subsets, noise: FloatArray, drawn: float, pool: Pool) -> Joined:
-        """Return the weights where reports of each source add so much `noise` to people who differ by `drawn`, M."""
-        alone = np.where(subsets.given, noise, np.inf)
-        together = drawn + np.where(np.eye(len(noise), dtype=bool), alone[:, :, None], 0.0)
-        each = together / subsets.people[:, None, None]
-        return cls(subsets.people, best_weights(each[..., None], subsets.people, pool)[..., 0])
+    subsets: Subsets
+    means: Mapping[Part, FloatArray]
+    noise: FloatArray
+    drawn: float
+    pool: Pool
 
     @cached_property
-    def subsets(self) -> FloatArray:
+    def weights(self) -> FloatArray:
+        """w_ps W_p, subsets × sources: they sum to 1."""
+        alone, people = np.where(self.subsets.given, self.noise, np.inf), self.subsets.people
+        together = self.drawn + np.where(np.eye(len(self.noise), dtype=bool), alone[:, :, None], 0.0)
+        each = together / people[:, None, None]
+        return best_weights(each[..., None], people, self.pool)[..., 0]
+
+    @property
+    def of_people(self) -> FloatArray:
         """W: the weight of every subset."""
-        return np.asarray(self.parts.sum(axis=1))
+        return np.asarray(self.weights.sum(axis=1))
 
     @cached_property
-    def within(self) -> FloatArray:
-        """w: the weights of sources within every subset, subsets × sources."""
-        return np.asarray(self.parts / self.subsets[:, None])
+    def of_subsets(self) -> FloatArray:
+        """f_p, subsets × numbers."""
+        return np.array([*self._within(lambda part, weight: weight * self.means[part])])
 
-    def left(self, noise: FloatArray) -> FloatArray:
-        """Return Σ_s w_ps² N_s, the noise of one person's reports together, given that of each source."""
-        return np.asarray(self.within**2 @ noise)
+    @property
+    def estimates(self) -> FloatArray:
+        """f̂."""
+        return np.asarray(self.of_people @ self.of_subsets)
 
-    def variance(self, noise: Iterable[FloatArray], drawn: FloatArray, target: Target) -> FloatArray:
-        """Return Σ_p W_p²(Σ_s w_ps² N_ps + M)/n_p, given the noise of subsets and M, which respondents do not have.
+    def left(self, noise: Callable[[Part], FloatArray]) -> Iterator[FloatArray]:
+        """Yield Σ_s w_ps² N_ps of every subset, given the noise of a report of every part."""
+        return self._within(lambda part, weight: weight**2 * noise(part))
+
+    def _within(self, of_part: Callable[[Part, float], FloatArray]) -> Iterator[FloatArray]:
+        """Yield the sum over the sources of every subset of what a part adds with its weight w_ps."""
+        for subset, row in enumerate(self.weights / self.of_people[:, None]):
+            here = np.flatnonzero(self.subsets.given[subset]).tolist()
+            yield reduce(add, (of_part((subset, source), float(row[source])) for source in here))
+
+    def variance(self, left: Iterable[FloatArray], drawn: FloatArray, target: Target) -> FloatArray:
+        """Return Σ_p W_p²(Σ_s w_ps² N_ps + M)/n_p, given what is `left` of noise and M, which respondents do not have.
 
         By size levels and services may have numbers of their own: what subsets differ by is part of drawing people.
         """
-        squares = self.subsets**2 / self.people
-        total = drawn * (float(squares.sum()) - (1 / self.people.sum() if target == "respondents" else 0.0))
-        for square, own in zip(squares.tolist(), noise, strict=True):
+        squares = self.of_people**2 / self.subsets.people
+        total = drawn * (float(squares.sum()) - (1 / self.subsets.people.sum() if target == "respondents" else 0.0))
+        for square, own in zip(squares.tolist(), left, strict=True):
             total = total + square * own
         return np.asarray(total)
 
-    def forged(self, reach: FloatArray) -> float:
-        """Return how far one report moves the numbers where it does most harm: `reach` of a part of only one report."""
-        return float((self.parts / self.people[:, None] * reach).max())
+    def forged(self, reach: Callable[[Part], float]) -> float:
+        """Return how far one report moves the estimate where it does most harm, given how far it moves one of it alone."""
+        one = self.weights / self.subsets.people[:, None]
+        return max(float(one[part]) * reach(part) for part in self.means)
 
 
 class Shared(NamedTuple):
@@ -122,16 +141,15 @@ class Shared(NamedTuple):
 
 
 def common_drawing(
-    shared: Sequence[Shared], reports: FloatArray, contrasts: Mapping[Part, FloatArray]
+    shared: Sequence[Shared], reports: FloatArray, one: Mapping[Part, FloatArray], two: Mapping[Part, FloatArray]
 ) -> FloatArray:
     """Return n_kl κ_kl/(n_k n_l) of sources within subsets, subsets × sources × sources × numbers; 0 of one alone.
 
-    `reports` are subsets × sources, and `contrasts` c of every part, numbers × levels.
+    `reports` are subsets × sources; `one` and `two` are c of every part in two numbers, numbers × levels.
     """
-    numbers = len(next(iter(contrasts.values())))
-    found = np.zeros((*reports.shape, reports.shape[1], numbers))
-    for subset, one, two, people, levels in shared:
-        together = np.einsum("it,tu,iu->i", contrasts[subset, one], levels, contrasts[subset, two])
-        found[subset, one, two] = people / (reports[subset, one] * reports[subset, two]) * together
-        found[subset, two, one] = found[subset, one, two]
+    found = np.zeros((*reports.shape, reports.shape[1], len(next(iter(one.values())))))
+    for subset, first, second, people, levels in shared:
+        part = people / (reports[subset, first] * reports[subset, second])
+        for k, l, chosen in ((first, second, levels), (second, first, levels.T)):
+            found[subset, k, l] = part * np.einsum("it,tu,iu->i", one[subset, k], chosen, two[subset, l])
     return found

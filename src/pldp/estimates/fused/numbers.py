@@ -19,7 +19,6 @@ two moments take its place (`two_moments`), and the last two methods, which need
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -29,7 +28,7 @@ from scipy.linalg import block_diag
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused.combine import OWN_ERRORS, Joined
-from pldp.estimates.fused.services import Subsets, join_note, mixed_services, source_groups
+from pldp.estimates.fused.services import Part, Subsets, join_note, mixed_services, source_groups
 from pldp.estimates.kinds.number import SPLINES, fit_progress, pool_by_size
 from pldp.estimates.kinds.number_result import (
     WORDS,
@@ -44,8 +43,10 @@ from pldp.estimates.likelihood.density import Density, fit_density
 from pldp.estimates.likelihood.log_density import DensityProgress
 from pldp.estimates.likelihood.profile import Profile
 from pldp.estimates.likelihood.rows import PrefixRows, source_pieces
+from pldp.estimates.linear.evidence import by_target
 from pldp.estimates.linear.numbers import (
     ENOUGH,
+    MOMENTS,
     PER_KURTOSIS,
     Flags,
     centres,
@@ -56,6 +57,7 @@ from pldp.estimates.linear.numbers import (
     spread,
     two_moments,
 )
+from pldp.estimates.linear.pooling import decode
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.options import Options, Pool, Target
@@ -146,27 +148,17 @@ class SourceNumbers(NamedTuple):
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
         """Take them at the estimated population."""
         source, counts = fused.sources[place], source_counts(fused, place)
-        evidence = counts.moments(shares) if moments else counts.numbers(shares)
-        block = slice(0, evidence.targets)
-        table = evidence.weights(block)[0].sum(axis=1)[:, 0]  # all levels together
-        chances = evidence.expected(block, evidence.joint[:, 0], evidence.mix)[0]
-        values, known = moment_values(fused.size)[:, block], np.ones(len(table), np.bool_)
+        counted = decode(counts.moments(shares) if moments else counts.numbers(shares), "size")
+        table = by_target(counted.counted)
+        chances = counted.evidence.expected(slice(0, 1), counted.states, counted.evidence.mix)[0]
+        values, known = moment_values(fused.size)[:, : len(table)], np.ones(len(table), np.bool_)
         if moments:
             known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)
         noise = (table * chances) @ table.T - (values * known).T @ (shares[:, None] * values * known)
         square, fourth = (table**power @ chances for power in (2, 4))
         kurtosis = np.divide(fourth, square**2, out=np.zeros(len(table)), where=square > 0)
-        by_output = np.moveaxis(table.reshape(len(table), len(evidence.chance), -1), 0, -1)
-        cells = by_output[source.labels, source.outputs.astype(np.intp)]
+        cells = counted.counted[source.labels, :, source.outputs.astype(np.intp)]
         return cls(cells, known, noise, PER_KURTOSIS * kurtosis)
-
-
-def _by_part(fused: Fused, subsets: Subsets, tables: Sequence[FloatArray]) -> FloatArray:
-    """Return the means of what cells of sources count for (cells × functionals): subsets × sources × functionals."""
-    found = np.zeros((*subsets.given.shape, tables[0].shape[1]))
-    for (subset, source), counts in subsets.parts(fused).items():
-        found[subset, source] = counts @ tables[source] / subsets.people[subset]
-    return found
 
 
 def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
@@ -185,7 +177,9 @@ def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
     precision = np.where(enough & subsets.given[:, :, None], exact, 0.0)
     total = precision.sum(axis=1)
     within = precision / np.where(total > 0, total, 1.0)[:, None]
-    means = (within * _by_part(fused, subsets, [source.cells for source in sources])).sum(axis=1)
+    means = np.zeros((len(total), MOMENTS))
+    for (subset, place), counts in subsets.parts(fused).items():
+        means[subset] += within[subset, place] * (counts @ sources[place].cells) / subsets.people[subset]
     values = moment_values(fused.size)
     apart = values - shares @ values
     covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", within, within, noise)
@@ -224,8 +218,7 @@ class JoinedNumbers:
         self.scale = (fused.bounds[1] - fused.bounds[0]) / 2
         self.numbers = [source.cells[:, 0] for source in sources]
         self.noise = np.array([source.noise[0, 0] for source in sources])
-        powers = [z[:, None] ** (1, 2) for z in self.numbers]
-        self.means, self.squares = np.moveaxis(_by_part(fused, self.subsets, powers), 2, 0)
+        self.counts = self.subsets.parts(fused)
 
     def _population(self) -> FloatArray:
         """Return likely shares of the buckets."""
@@ -253,42 +246,54 @@ class JoinedNumbers:
         else:
             number, variance, test = self._combined(self._joined(method, pool))
         fused, drawn = self.fused, 0.0 if self.target == "population" else self.spread
+        whole = zip(Subsets.whole(fused).parts(fused).values(), self.numbers, strict=True)
+        alone = [self._place(counts @ z / counts.sum()) for counts, z in whole]
         reports = self.subsets.people @ self.subsets.given
-        alone = self.fused.bounds[0] + (self.subsets.people @ self.means / reports + 1) * self.scale
         errors = self.scale * np.sqrt((self.noise + self.spread - drawn) / reports)
         weights, names = 1 / self._added(method), [source.name for source in fused.sources]
         return Mean(
-            value=fused.bounds[0] + (number + 1) * self.scale,
+            value=self._place(number),
             standard_error=self.scale * float(np.sqrt(max(variance - drawn / fused.people, 0.0))),
             people=fused.people,
             method=method,
             target=self.target,
-            services=dict(zip(names, zip(alone.tolist(), errors.tolist(), strict=True), strict=True)),
+            services=dict(zip(names, zip(alone, errors.tolist(), strict=True), strict=True)),
             weights=dict(zip(names, (weights / weights.sum()).tolist(), strict=True)),
             homogeneity=test,
             assumptions=assumed_of_mean(method, pool, self.target),
         )
+
+    def _place(self, number: float) -> float:
+        """Return a number on [−1, 1] in the unit of the bounds."""
+        return self.fused.bounds[0] + (float(number) + 1) * self.scale
 
     def _added(self, method: str) -> FloatArray:
         """Return the noise that the weights of services are made for: averages take it to be the same of all."""
         return np.ones(len(self.noise)) if method == "average" else self.noise
 
     def _joined(self, method: str, pool: Pool) -> Joined:
-        """Return the weights of services and subsets; other methods weigh all people alike, as their paper does."""
-        return Joined.of(self.subsets, self._added(method), self.spread, pool if method in _BY_PRECISION else "size")
+        """Return the means of all parts with their weights."""
+        people = self.subsets.people
+        means = {part: counts @ self.numbers[part[1]] / people[part[0]] for part, counts in self.counts.items()}
+        pool = pool if method in _BY_PRECISION else "size"
+        return Joined(self.subsets, means, self._added(method), self.spread, pool)
 
     def _combined(self, joined: Joined) -> tuple[float, float, Homogeneity | None]:
         """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
-        people, within = self.subsets.people, joined.within
-        means, noise = (within * self.means).sum(axis=1), joined.left(self.noise)
+        people, means = self.subsets.people, joined.of_subsets
+        left = np.array([*joined.left(lambda part: self.noise[part[1]])])
         if mixed_services(self.fused):
             # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
-            own = (within**2 * (self.squares - self.means**2 - self.spread)).sum(axis=1)
-            noise = np.where(people >= OWN_ERRORS, np.maximum(own, 0.0), noise)
-        known, one = np.ones((len(people), 1), np.bool_), noise + self.spread
-        test = _compare_subsets(self.fused, people, means[:, None], one[:, None, None], known)
-        variance = joined.variance(noise, np.float64(self.spread), "population")
-        return float(joined.subsets @ means), float(variance), test
+            own = np.array([*joined.left(lambda part: self._own_noise(part, joined.means[part]))])
+            left = np.where(people >= OWN_ERRORS, np.maximum(own, 0.0), left)
+        one, known = (left + self.spread)[:, None, None], np.ones((len(people), 1), np.bool_)
+        test = _compare_subsets(self.fused, people, means[:, None], one, known)
+        return float(joined.estimates), float(joined.variance(left, np.array(self.spread), "population")), test
+
+    def _own_noise(self, part: Part, mean: FloatArray) -> FloatArray:
+        """Return the noise of a report of a part, by the reports that came."""
+        square = self.counts[part] @ self.numbers[part[1]] ** 2 / self.subsets.people[part[0]]
+        return np.asarray(square - mean**2 - self.spread)
 
     def _posterior(self) -> tuple[float, float, None]:
         """Weigh the reports of every person by the noise at the person's own posterior."""
@@ -305,7 +310,7 @@ class JoinedNumbers:
     def result(self, found: Mean, pool: Pool) -> MeanResult:
         """Return a mean that was pooled in this way, and what is to be said of it."""
         fused, asked = self.fused, self.fused.asked
-        reach = np.array([np.ptp(z) for z in self.numbers])  # from the least to the most that a report counts for
+        joined, reach = self._joined(found.method, pool), [float(np.ptp(z)) for z in self.numbers]
         return MeanResult(
             question=asked.name,
             text=asked.text,
@@ -320,7 +325,7 @@ class JoinedNumbers:
             standard_error=np.array([found.standard_error]),
             mean=found,
             bounds=asked.limits or fused.bounds,
-            moves=self._joined(found.method, pool).forged(reach) * self.scale,
+            moves=joined.forged(lambda part: reach[part[1]]) * self.scale,  # from the least to the most that one counts
         )
 
 

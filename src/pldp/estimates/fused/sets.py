@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, compress, product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,18 @@ from pldp.tallies import ABSENT, Columns, Fused, Source, columns_of
 METHODS: Final = ("unbiased",)
 
 _TINY: Final = 1e-300
+
+
+class _Expected(NamedTuple):
+    """What to expect of parts about sets, were items independent; tables are subsets × sources × sets.
+
+    `contrasts` are c of every part, `spread` is M, and `weights` those with the least variance.
+    """
+
+    weights: FloatArray
+    variances: FloatArray
+    contrasts: Mapping[Part, FloatArray]
+    spread: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,30 +155,29 @@ class FusedItems(Record):
     @cached_property
     def item_weights(self) -> FloatArray:
         """The weight of every part in the support of every item, subsets × sources × items."""
-        return self._weights(self.singles[0])
+        return self._expect(self.singles[0]).weights
 
     def estimate(self, sets: IntArray, patterns: Counts) -> Estimated:
         """Return the supports of sets of one size; a part that tells nothing about a set does not count."""
-        every = {part: self.parts[part].estimate(sets, own) for part, own in self._split(patterns).items()}
-        own, drawn = (self._table([getattr(each, name) for each in every.values()]) for name in ("support", "drawn"))
-        errors = self._table([each.error for each in every.values()], np.inf)
+        every = [self.parts[part].estimate(sets, own) for part, own in self._split(patterns).items()]
+        own, drawn = (self._table([getattr(each, name) for each in every]) for name in ("support", "drawn"))
+        errors, expected = self._table([each.error for each in every], np.inf), self._expect(sets)
         told = np.isfinite(errors)
-        weights, own = self._weights(sets) * told, np.where(told, own, 0)
+        own, weights = np.where(told, own, 0), expected.weights * told
         weights /= np.maximum(weights.sum(axis=(0, 1)), _TINY)
-        support = (weights * own).sum(axis=(0, 1))
+        support, used = (weights * own).sum(axis=(0, 1)), expected._replace(weights=weights)
         noise = (weights**2 * np.where(told, errors**2 - drawn * _spread(own), 0)).sum(axis=(0, 1))
-        together = self._together(weights, weights, {part: each.contrasts for part, each in every.items()})
-        drawn_all = (weights**2 * drawn).sum(axis=(0, 1)) + together
+        drawn_all = (weights**2 * drawn).sum(axis=(0, 1)) + self._together(used, used)
         variance = np.maximum(noise, 0) + np.maximum(drawn_all - self._given, 0) * _spread(support)
         untold = ~told.any(axis=(0, 1))
         support[untold], variance[untold] = np.nan, np.inf
         return Estimated(support, np.sqrt(variance), drawn_all, np.ones((len(sets), 1)))
 
     def expected_error(self, sets: IntArray) -> FloatArray:
-        covariance, weights = self._expected_covariance(sets), self._weights(sets)
-        finite = np.where(np.isfinite(covariance), covariance, 0)
-        variance = np.einsum("psi,psti,pti->i", weights, finite, weights) - self._given * self._likely_spread(sets)
-        return np.asarray(np.sqrt(np.where(weights.any(axis=(0, 1)), np.maximum(variance, 0), np.inf)))
+        own = self._expect(sets)
+        variance = (own.weights**2 * np.where(own.weights > 0, own.variances, 0)).sum(axis=(0, 1))
+        variance += (self._together(own, own) - self._given) * own.spread
+        return np.asarray(np.sqrt(np.where(own.weights.any(axis=(0, 1)), np.maximum(variance, 0), np.inf)))
 
     def least_error(self, items: int) -> float:
         """Return what noise of all parts leaves."""
@@ -179,7 +190,7 @@ class FusedItems(Record):
         if not len(told) or any(sets.shape[1] > part.largest for part in self.parts.values()):
             return None
         evidence = self._flat(list(self.parts), sets[told], patterns[:, told])
-        weights = self._weights(sets[told])[self._places] / evidence.mix[:, None]
+        weights = self._expect(sets[told]).weights[self._places] / evidence.mix[:, None]
         linear = decode(evidence, "precision", weights=weights.T[:, None])
         sampled = 1.0 if self.target == "population" else 0.0
         return SmallCounts.joined([(told, SmallCounts.of(linear, sampled=sampled))])
@@ -188,21 +199,19 @@ class FusedItems(Record):
         counts = self._split(patterns)
         able = [sets.shape[1] <= part.largest for part in self.parts.values()]
         every = [self.parts[part].covariances(sets, counts[part], parts) for part in compress(self.parts, able)]
-        weights = np.array([self._weights(sets[:, list(part)]) for part in parts]) * self._table(able)[:, :, None]
+        expected = [self._expect(sets[:, list(part)]) for part in parts]
+        weights = np.array([own.weights for own in expected]) * self._table(able)[:, :, None]
         weights /= weights.sum(axis=(1, 2), keepdims=True)
+        used = [own._replace(weights=each) for own, each in zip(expected, weights, strict=True)]
         own = np.array([each[self._places][able] for each in weights])
         supports = np.einsum("aki,kai->ai", own, np.array([each for each, _ in every]))
         found = np.einsum("aki,bki,kabi->abi", own, own, np.array([each for _, each in every]))
-        contrasts = [
-            {place: each.estimate(sets[:, list(part)], of_part(counts[place], part)).contrasts for place, each in self.parts.items()}
-            for part in parts
-        ]
         unions = {tuple(sorted({*one, *two})) for one, two in product(parts, repeat=2)}
         of_union = {each: self.estimate(sets[:, list(each)], of_part(patterns, each)).support for each in unions}
         for (a, one), (b, two) in product(enumerate(parts), repeat=2):
-            both = {place: (contrasts[a][place] + contrasts[b][place]) / 2 for place in self.parts}
+            together = self._together(used[a], used[b])
             drawn = of_union[tuple(sorted({*one, *two}))] - supports[a] * supports[b]
-            found[a, b] += (self._together(weights[a], weights[b], both) - self._given) * drawn
+            found[a, b] += (together - self._given) * drawn
         return supports, found
 
     @property
@@ -227,30 +236,26 @@ class FusedItems(Record):
         ends = np.cumsum([len(part.columns) for part in self.parts.values()])[:-1]
         return dict(zip(self.parts, np.split(patterns, ends), strict=True))
 
-    def _weights(self, sets: IntArray) -> FloatArray:
-        """Return the weight of every part in the support of every set, subsets × sources × sets."""
-        return best_weights(self._expected_covariance(sets), self.people, self.pool)
+    def _expect(self, sets: IntArray) -> _Expected:
+        """Return the weights of parts, and what is to expect of them, were items independent."""
+        every = [part.expect_part(sets) for part in self.parts.values()]
+        variances = self._table([variance for variance, _ in every], np.inf)
+        contrasts = dict(zip(self.parts, (contrasts for _, contrasts in every), strict=True))
+        spread = _spread(next(iter(self.parts.values())).item_supports[sets].prod(axis=1))
+        covariance = self._common(contrasts, contrasts) * spread
+        sources = np.arange(covariance.shape[1])
+        covariance[:, sources, sources] = variances
+        return _Expected(best_weights(covariance, self.people, self.pool), variances, contrasts, spread)
 
-    def _expected_covariance(self, sets: IntArray) -> FloatArray:
-        """Return the covariance of sources to expect, were items independent: subsets × sources × sources × sets."""
-        expected = {part: own.expect_part(sets) for part, own in self.parts.items()}
-        found = self._common({part: contrasts for part, (_, contrasts) in expected.items()}) * self._likely_spread(sets)
-        variances = self._table([variance for variance, _ in expected.values()], np.inf)
-        sources = np.arange(variances.shape[1])
-        found[:, sources, sources] = variances
-        return found
-
-    def _likely_spread(self, sets: IntArray) -> FloatArray:
-        return _spread(next(iter(self.parts.values())).item_supports[sets].prod(axis=1))
-
-    def _common(self, contrasts: Mapping[Part, FloatArray]) -> FloatArray:
+    def _common(self, one: Mapping[Part, FloatArray], two: Mapping[Part, FloatArray]) -> FloatArray:
         """Return what people in two sources have in common."""
         reports = self._table([part.mix.reports for part in self.parts.values()])
-        return common_drawing(self.shared, reports, contrasts)
+        return common_drawing(self.shared, reports, one, two)
 
-    def _together(self, one: FloatArray, two: FloatArray, contrasts: Mapping[Part, FloatArray]) -> FloatArray:
-        """Return how many times f(1 − f) drawing the people whom sources share adds, with the weights of two sums."""
-        return np.asarray(np.einsum("psi,psti,pti->i", one, self._common(contrasts), two))
+    def _together(self, one: _Expected, two: _Expected) -> FloatArray:
+        """Return how many times f(1 − f) the people whom sources share add to the covariance of two sums."""
+        common = self._common(one.contrasts, two.contrasts)
+        return np.asarray(np.einsum("psi,psti,pti->i", one.weights, common, two.weights))
 
     def _flat(self, chosen: Sequence[Part], sets: IntArray, patterns: Counts) -> Evidence:
         """Return parts as if each were a level: a pattern is what a report shows altogether."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import compress
 from typing import Final
 
@@ -56,106 +55,76 @@ class FusedShares(Shares):
 
 
 @dataclass(frozen=True, eq=False)
-class _Pooled:
-    """What every source says of the shares, for all people and for those of each subset, decoded at `likely` shares."""
+class _Labels:
+    """The reports of every source of all people, and what they and parts of them say of shares: `likely` ones."""
 
     fused: Fused
-    pool: Pool
-    subsets: Subsets
     likely: FloatArray
     everybody: tuple[LabelReports, ...]
     of_sources: tuple[Linear, ...]
     of_parts: Mapping[Part, Linear]
 
     @classmethod
-    def of(cls, fused: Fused, pool: Pool) -> _Pooled:
+    def of(cls, fused: Fused) -> _Labels:
         """Take rough shares first: every source on its own, weighted by its precision."""
-        subsets = Subsets.of(fused)
         whole, parts = (
             {part: label_reports(fused.sources[part[1]], counts) for part, counts in each.parts(fused).items()}
-            for each in (Subsets.whole(fused), subsets)
+            for each in (Subsets.whole(fused), Subsets.of(fused))
         )
         alone = [decode(own.evidence, "size") for own in whole.values()]
         precision = [1 / max(float(own.variance().mean()), _NO_NOISE / fused.people) for own in alone]
-        rough = np.average([own.estimates for own in alone], axis=0, weights=precision)
-        likely = add_reports(rough, fused.people)
+        likely = add_reports(np.average([own.estimates for own in alone], axis=0, weights=precision), fused.people)
         of_sources = tuple(_decoded(own, likely) for own in whole.values())
-        of_parts = {part: _decoded(own, likely) for part, own in parts.items()}
-        return cls(fused, pool, subsets, likely, tuple(whole.values()), of_sources, of_parts)
+        return cls(
+            fused,
+            likely,
+            tuple(whole.values()),
+            of_sources,
+            {part: _decoded(own, likely) for part, own in parts.items()},
+        )
 
-    @cached_property
-    def drawn(self) -> float:
-        """The mean variance that drawing a person adds to a report."""
-        return float((self.likely * (1 - self.likely)).mean())
+    def joined(self, pool: Pool) -> Joined:
+        """Return the shares of all parts with their weights."""
+        drawn = float((self.likely * (1 - self.likely)).mean())
+        noise = [float(own.variance().mean()) * own.reports - drawn for own in self.of_sources]
+        means = {part: own.estimates for part, own in self.of_parts.items()}
+        return Joined(Subsets.of(self.fused), means, np.maximum(noise, _NO_NOISE), drawn, pool)
 
-    @cached_property
-    def mean_noise(self) -> FloatArray:
-        """The mean variance that a report of each source adds to that of drawing the person."""
-        found = [float(own.variance().mean()) * own.reports - self.drawn for own in self.of_sources]
-        return np.maximum(found, _NO_NOISE)
+    def left(self, joined: Joined, moment: _Moment, drawn: FloatArray) -> Iterator[FloatArray]:
+        """Yield the noise of every subset; that of a part is that of the whole source where it has few reports."""
 
-    @cached_property
-    def joined(self) -> Joined:
-        """The weights of sources and subsets."""
-        return Joined.of(self.subsets, self.mean_noise, self.drawn, self.pool)
+        def noise(part: Part) -> FloatArray:
+            own, source = self.of_parts[part], part[1]
+            believed = own if own.reports >= OWN_ERRORS else self.of_sources[source]
+            return moment(believed, self.everybody[source]) * believed.reports - drawn
 
-    @cached_property
-    def of_subsets(self) -> FloatArray:
-        """f_p, subsets × values."""
-        found = np.zeros((len(self.subsets.people), len(self.likely)))
-        for (subset, source), own in self.of_parts.items():
-            found[subset] += self.joined.within[subset, source] * own.estimates
-        return found
+        return joined.left(noise)
 
-    @cached_property
-    def shares(self) -> FloatArray:
-        """The weighted mean over subsets."""
-        return np.asarray(self.joined.subsets @ self.of_subsets)
-
-    def _noise(self, moment: _Moment, drawn: FloatArray) -> Iterator[FloatArray]:
-        """Yield Σ_s w_ps² N_ps of every subset, the noise being that of all people where a subset has few."""
-        for subset, weights in enumerate(self.joined.within):
-            total = np.zeros_like(drawn)
-            for source in np.flatnonzero(self.subsets.given[subset]).tolist():
-                own = self.of_parts[subset, source]
-                believed = own if own.reports >= OWN_ERRORS else self.of_sources[source]
-                total += weights[source] ** 2 * (moment(believed, self.everybody[source]) * believed.reports - drawn)
-            yield total
-
-    def variance(self, target: Target) -> FloatArray:
+    def variance(self, joined: Joined, target: Target) -> FloatArray:
         """Return the variance of every share."""
-        drawn, likely = (f * (1 - f) for f in (norm_sub(self.shares), self.likely))
-        noise = self._noise(lambda own, _: own.variance(), likely)
-        return np.maximum(self.joined.variance(noise, drawn, target), 0.0)
+        drawn, likely = (f * (1 - f) for f in (norm_sub(joined.estimates), self.likely))
+        left = self.left(joined, lambda own, _: own.variance(), likely)
+        return np.maximum(joined.variance(left, drawn, target), 0.0)
 
-    def covariance(self, target: Target) -> FloatArray:
+    def covariance(self, joined: Joined, target: Target) -> FloatArray:
         """Return the covariance of the shares."""
-        noise = self._noise(_covariance, spread(self.likely))
-        return self.joined.variance(noise, spread(norm_sub(self.shares)), target)
+        left = self.left(joined, _covariance, spread(self.likely))
+        return joined.variance(left, spread(norm_sub(joined.estimates)), target)
 
-    @property
-    def manipulation(self) -> float:
-        """People that one forged report can count as, where it does most harm."""
-        reach = np.zeros(self.subsets.given.shape)
-        for part, own in self.of_parts.items():
-            reach[part] = own.manipulation
-        return self.fused.people * self.joined.forged(reach)
-
-    def homogeneity(self) -> Homogeneity | None:
+    def homogeneity(self, joined: Joined) -> Homogeneity | None:
         """Test whether people of all subsets have the same shares; subsets with too few people are left out."""
-        people, drawn = self.subsets.people, spread(self.likely)
-        enough = np.ones(len(people), bool)
+        people, drawn, enough = joined.subsets.people, spread(self.likely), joined.subsets.given.any(axis=1)
         for subset, source in self.of_parts:
             enough[subset] &= self.everybody[source].enough_of(int(people[subset]))
-        tested = np.flatnonzero(enough)
-        if len(tested) < 2:
+        if enough.sum() < 2:
             return None
-        chosen = values_to_test(self.shares, np.sqrt(self.variance("population")))
-        noise = compress(self._noise(_covariance, drawn), enough)
-        covariances = [(own + drawn)[np.ix_(chosen, chosen)] / people[at] for at, own in zip(tested, noise, strict=True)]
-        stricter = stricter_half(self.joined.left(self.mean_noise)[tested].tolist(), people[tested].astype(float))
-        moves = shifts(add_reports(self.shares, self.fused.people), chosen)
-        return homogeneity_of_groups(covariances, [*self.of_subsets[tested][:, chosen]], stricter, moves)
+        chosen = values_to_test(joined.estimates, np.sqrt(self.variance(joined, "population")))
+        every = zip(self.left(joined, _covariance, drawn), people.tolist(), strict=True)
+        covariances = [(own + drawn)[np.ix_(chosen, chosen)] / number for own, number in compress(every, enough)]
+        mean_noise = compress(joined.left(lambda part: joined.noise[part[1]]), enough)
+        stricter = stricter_half([*map(float, mean_noise)], people[enough].astype(float))
+        moves = shifts(add_reports(joined.estimates, self.fused.people), chosen)
+        return homogeneity_of_groups(covariances, [*joined.of_subsets[enough][:, chosen]], stricter, moves)
 
     def levels(self, fitted: Mapping[int, FloatArray] | None = None) -> tuple[LevelShare, ...]:
         """Return how many people are estimated to have chosen each hidden level of each source."""
@@ -179,46 +148,48 @@ def fused_shares(fused: Fused, options: Options) -> FusedShares:
             "pool must be precision for a likelihood: subsets of people cannot be weighted by their size; "
             "assumption_free of the result assumes nothing about who gave to which service"
         )
-    pooled = _Pooled.of(fused, options.pool)
-    return _fitted(pooled, options) if options.method == "likelihood" else _unbiased(pooled, options.target)
+    labels = _Labels.of(fused)
+    return (
+        _fitted(labels, options) if options.method == "likelihood" else _unbiased(labels, options.pool, options.target)
+    )
 
 
-def _unbiased(pooled: _Pooled, target: Target) -> FusedShares:
-    fused, pool = pooled.fused, pooled.pool
-    together = pool == "precision" and len(pooled.subsets.people) > 1
+def _unbiased(labels: _Labels, pool: Pool, target: Target) -> FusedShares:
+    fused, joined = labels.fused, labels.joined(pool)
+    together = pool == "precision" and len(joined.subsets.people) > 1
     assumed = (notes.SAME_SUBSETS, notes.ROUGH_WEIGHTS) if together else (notes.ANY_SUBSET,)
-    test, groups = pooled.homogeneity(), source_groups(fused, pooled.joined.parts.sum(axis=0).tolist())
-    few = [own.level for own, all_of in zip(groups, pooled.everybody, strict=True) if not all_of.enough_of(own.reports)]
+    test, groups = labels.homogeneity(joined), source_groups(fused, joined.weights.sum(axis=0).tolist())
+    few = [own.level for own, all_of in zip(groups, labels.everybody, strict=True) if not all_of.enough_of(own.reports)]
     return FusedShares(
         question=fused.asked.name,
         text=fused.asked.text,
         values=fused.asked.values or tuple(map(str, range(fused.size))),
-        shares=pooled.shares,
-        standard_error=np.sqrt(pooled.variance(target)),
-        covariance_matrix=pooled.covariance(target) if fused.size <= LARGEST_COMPARED else None,
+        shares=joined.estimates,
+        standard_error=np.sqrt(labels.variance(joined, target)),
+        covariance_matrix=labels.covariance(joined, target) if fused.size <= LARGEST_COMPARED else None,
         reports=fused.people,
-        manipulation=pooled.manipulation,
+        manipulation=fused.people * joined.forged(lambda part: labels.of_parts[part].manipulation),
         method=f"unbiased, people of each subset of services pooled by {pool}",
         target=target,
-        groups=tuple(map(GroupShares.alone, groups, pooled.of_sources)),
-        levels=pooled.levels(),
+        groups=tuple(map(GroupShares.alone, groups, labels.of_sources)),
+        levels=labels.levels(),
         homogeneity=test,
-        assumption_free=_unbiased(replace(pooled, pool="size"), target) if together else None,
+        assumption_free=_unbiased(labels, "size", target) if together else None,
         assumptions=notes.assume(target, *assumed),
         notes=(*notes.subsets_disagree(test, pool), *notes.few_reports(few), join_note(fused)),
     )
 
 
-def _fitted(pooled: _Pooled, options: Options) -> FusedShares:
+def _fitted(labels: _Labels, options: Options) -> FusedShares:
     """Fit shares and the mixes of hidden levels to all tuples, and put what is decoded beside them."""
-    fused, target = pooled.fused, options.target
+    fused, target = labels.fused, options.target
     if joint_levels(fused) > LARGEST_JOINT:
         raise EstimateError(f"a likelihood takes at most {LARGEST_JOINT} combinations of hidden levels")
-    beside = _unbiased(pooled, target)
-    mixes = {place: reports.mix.shares for place, reports in enumerate(pooled.everybody)}
+    beside = _unbiased(labels, options.pool, target)
+    mixes = {place: reports.mix.shares for place, reports in enumerate(labels.everybody)}
     fit, model = fit_tuples(fused, norm_sub(beside.shares), mixes, options.progress)
     size, dense = fused.size, fused.size <= LARGEST_DENSE
-    shares, levels = fit.shares[:size], pooled.levels(model.mixes_of(fit.shares))
+    shares, levels = fit.shares[:size], labels.levels(model.mixes_of(fit.shares))
     covariance = model.covariance(fit.shares) if dense else None
     if covariance is not None and target == "respondents":
         covariance = covariance - sampling_covariance(shares, fused.people)
