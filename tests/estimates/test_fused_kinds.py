@@ -185,7 +185,7 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
         made.append(Service(name, channels[0], np.arange(20_000), outputs, channels=channels, **about))
     fused = replace(fuse(made), mean_only=True)
     joined = JoinedNumbers(fused, "weights", "population", "precision")
-    found = joined.mean
+    found = joined.result.mean
     numbers = np.zeros(len(fused.counts))
     for source, counted, cells in zip(fused.sources, joined.numbers, fused.cells.T, strict=True):
         here = cells != ABSENT

@@ -125,7 +125,7 @@ class Joined:
         return np.asarray(total)
 
     def forged(self, reach: Callable[[Part], float]) -> float:
-        """Return how far one report moves the estimate where it does most harm, given how far it moves one of it alone."""
+        """Return how far one report moves f̂ where it does most harm, given how far it moves what it is all of."""
         one = self.weights / self.subsets.people[:, None]
         return max(float(one[part]) * reach(part) for part in self.means)
 
@@ -150,6 +150,7 @@ def common_drawing(
     found = np.zeros((*reports.shape, reports.shape[1], len(next(iter(one.values())))))
     for subset, first, second, people, levels in shared:
         part = people / (reports[subset, first] * reports[subset, second])
-        for k, l, chosen in ((first, second, levels), (second, first, levels.T)):
-            found[subset, k, l] = part * np.einsum("it,tu,iu->i", one[subset, k], chosen, two[subset, l])
+        for here, there, chosen in ((first, second, levels), (second, first, levels.T)):
+            both = np.einsum("it,tu,iu->i", one[subset, here], chosen, two[subset, there])
+            found[subset, here, there] = part * both
     return found

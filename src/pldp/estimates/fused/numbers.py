@@ -106,7 +106,7 @@ def mean(
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
-    return JoinedNumbers(fused, method, target, pool).mean
+    return JoinedNumbers(fused, method, target, pool).result.mean
 
 
 def density(fused: Fused, *, splines: int | None = None, progress: DensityProgress | None = None) -> Density:
@@ -232,40 +232,65 @@ class JoinedNumbers:
         return fit_density(simplest.thin(_POPULATION_TUPLES), splines=SPLINES).shares
 
     @cached_property
-    def mean(self) -> Mean:
+    def result(self) -> MeanResult:
         """The mean as it was asked for, with that by size beside it where it assumes more."""
-        together = self.pool == "precision" and self.method in _BY_PRECISION
-        beside = self._mean("weights", "size") if together and len(self.subsets.people) > 1 else None
-        return replace(self._mean(self.method, self.pool), by_size=beside)
+        found = self._stated(self.method, self.pool)
+        if self.pool == "size" or self.method not in _BY_PRECISION or len(self.subsets.people) == 1:
+            return found
+        free = self._stated("weights", "size")
+        return replace(found, mean=replace(found.mean, by_size=free.mean), assumption_free=free)
 
-    def _mean(self, method: str, pool: Pool) -> Mean:
+    def _stated(self, method: str, pool: Pool) -> MeanResult:
+        """Return the mean by this method, and what is to be said of it."""
+        fused, asked, joined = self.fused, self.fused.asked, self._joined(method, pool)
         if method == "fitted" and self.fitted is not None:
             number, variance, test = *fitted_mean(self.fitted), self.fitted.homogeneity
-        elif method == "posterior":
-            number, variance, test = self._posterior()
         else:
-            number, variance, test = self._combined(self._joined(method, pool))
-        fused, drawn = self.fused, 0.0 if self.target == "population" else self.spread
-        whole = zip(Subsets.whole(fused).parts(fused).values(), self.numbers, strict=True)
-        alone = [self._place(counts @ z / counts.sum()) for counts, z in whole]
-        reports = self.subsets.people @ self.subsets.given
-        errors = self.scale * np.sqrt((self.noise + self.spread - drawn) / reports)
-        weights, names = 1 / self._added(method), [source.name for source in fused.sources]
-        return Mean(
+            number, variance, test = self._posterior() if method == "posterior" else self._combined(joined)
+        drawn = 0.0 if self.target == "population" else self.spread
+        whole = zip(Subsets.whole(fused).parts(fused).values(), self.numbers, self.noise, strict=True)
+        alone = [
+            (self._place(counts @ z / counts.sum()), self._error((noise + self.spread - drawn) / counts.sum()))
+            for counts, z, noise in whole
+        ]
+        weights = 1 / self._added(method)
+        groups = source_groups(fused, (weights / weights.sum()).tolist())
+        reach = [float(np.ptp(z)) * self.scale for z in self.numbers]  # from the least to the most that a report counts
+        mean = Mean(
             value=self._place(number),
-            standard_error=self.scale * float(np.sqrt(max(variance - drawn / fused.people, 0.0))),
+            standard_error=self._error(max(variance - drawn / fused.people, 0.0)),
             people=fused.people,
             method=method,
             target=self.target,
-            services=dict(zip(names, zip(alone, errors.tolist(), strict=True), strict=True)),
-            weights=dict(zip(names, (weights / weights.sum()).tolist(), strict=True)),
+            services={group.level: own for group, own in zip(groups, alone, strict=True)},
+            weights={group.level: group.weight for group in groups},
             homogeneity=test,
             assumptions=assumed_of_mean(method, pool, self.target),
+        )
+        return MeanResult(
+            question=asked.name,
+            text=asked.text,
+            unit=asked.unit,
+            reports=mean.people,
+            method=WORDS[method].format(pool=pool),
+            target=mean.target,
+            groups=groups,
+            homogeneity=test,
+            assumptions=mean.assumptions,
+            notes=(*notes.subsets_disagree(test, pool), join_note(fused)),
+            standard_error=np.array([mean.standard_error]),
+            mean=mean,
+            bounds=asked.limits or fused.bounds,
+            moves=joined.forged(lambda part: reach[part[1]]),
         )
 
     def _place(self, number: float) -> float:
         """Return a number on [−1, 1] in the unit of the bounds."""
         return self.fused.bounds[0] + (float(number) + 1) * self.scale
+
+    def _error(self, variance: float) -> float:
+        """Return the standard error in the unit of the bounds."""
+        return float(np.sqrt(variance)) * self.scale
 
     def _added(self, method: str) -> FloatArray:
         """Return the noise that the weights of services are made for: averages take it to be the same of all."""
@@ -307,27 +332,6 @@ class JoinedNumbers:
         square = float(fused.counts @ (numbers - value) ** 2 / fused.people)
         return value, max(square, self.spread) / fused.people, None
 
-    def result(self, found: Mean, pool: Pool) -> MeanResult:
-        """Return a mean that was pooled in this way, and what is to be said of it."""
-        fused, asked = self.fused, self.fused.asked
-        joined, reach = self._joined(found.method, pool), [float(np.ptp(z)) for z in self.numbers]
-        return MeanResult(
-            question=asked.name,
-            text=asked.text,
-            unit=asked.unit,
-            reports=found.people,
-            method=WORDS[found.method].format(pool=pool),
-            target=found.target,
-            groups=source_groups(fused, found.weights.values()),
-            homogeneity=found.homogeneity,
-            assumptions=found.assumptions,
-            notes=(*notes.subsets_disagree(found.homogeneity, pool), join_note(fused)),
-            standard_error=np.array([found.standard_error]),
-            mean=found,
-            bounds=asked.limits or fused.bounds,
-            moves=joined.forged(lambda part: reach[part[1]]) * self.scale,  # from the least to the most that one counts
-        )
-
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
     """Return 1/V_j of every tuple and service, V_j averaged over the posterior from equal shares (UWA)."""
@@ -348,23 +352,17 @@ def why_mean_only(fused: Fused) -> Note | None:
 
 def fused_number(fused: Fused, options: Options) -> MeanResult | NumberResult:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
-    name = options.method or "weights"
-    joined = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, options.pool)
-    by_size, why = joined.mean.by_size, why_mean_only(fused)
-    beside = None if by_size is None else joined.result(by_size, "size")
-    found = replace(joined.result(joined.mean, options.pool), assumption_free=beside)
+    name, pool = options.method or "weights", options.pool
+    found, why = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, pool).result, why_mean_only(fused)
     if why is not None:
         return replace(found, notes=(*found.notes, why))
     fitted, single = density(fused, progress=fit_progress(options)), one_report_each(fused)
-    test = fitted.homogeneity
-    noted = [*notes.subsets_disagree(test, options.pool), join_note(fused)]
-    if single is not fused:
-        noted.append(notes.ONE_REPORT_EACH)
-    if test is not None and test.rejected:
-        noted.append(notes.CURVE_POOLS_SUBSETS)
-    assumptions = (*found.assumptions, notes.CURVE_ASSUMES)
-    found = replace(found, homogeneity=test, notes=tuple(noted), assumptions=assumptions)
-    if beside is not None:
+    test, beside = fitted.homogeneity, found.assumption_free
+    each = () if single is fused else (notes.ONE_REPORT_EACH,)
+    pools = (notes.CURVE_POOLS_SUBSETS,) if test is not None and test.rejected else ()
+    about = (*notes.subsets_disagree(test, pool), join_note(fused), *each, *pools)
+    found = replace(found, homogeneity=test, notes=about, assumptions=(*found.assumptions, notes.CURVE_ASSUMES))
+    if isinstance(beside, MeanResult):
         apart = pool_by_size(single, lambda: fitted), Profile(single, apart=True)
         found = replace(found, assumption_free=replace(beside, homogeneity=test).with_curve(*apart, options))
     return found.with_curve(fitted, Profile(single), options)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from pldp.estimates.linear.labels import LabelReports
 from pldp.estimates.linear.mix import LevelMix
 from pldp.estimates.results.facts import GroupReports, LevelShare, Note
-from pldp.mechanisms import MICRO, Bits, CategoricalChannel, Channel, epsilon_text
-from pldp.mechanisms.arrays import FloatArray, IntArray, label_arrays
+from pldp.mechanisms import MICRO, Bits, CategoricalChannel, epsilon_text
+from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.records import Record
 from pldp.tallies import ABSENT, BitCounts, Counts, Fused, OutputCounts, Source
 
@@ -70,22 +69,20 @@ def source_mix(source: Source, counts: FloatArray) -> LevelMix:
     return LevelMix.of(cast("CategoricalChannel | None", source.label_channel), np.rint(shown).astype(int).tolist())
 
 
-def label_reports(source: Source, counts: FloatArray) -> LabelReports:
-    """Return the reports of a source of a choice of one label, given how often each of its cells came."""
-    channels, outputs = source.channels, source.outputs
-    parts = [_counted(own, outputs, counts * (source.labels == label)) for label, own in enumerate(channels)]
-    return LabelReports(tuple(map(label_arrays, channels)), tuple(parts), source_mix(source, counts))
+def counts_of(source: Source, counts: FloatArray, *, rows: bool) -> tuple[Counts, ...]:
+    """Return the reports of a source by what they show of levels, given how often each of its cells came.
 
-
-def _counted(channel: Channel, outputs: npt.NDArray[Any], counts: FloatArray) -> Counts:
-    """Return the counts of listed outputs, in the order in which a channel has them."""
-    some, form = counts > 0, channel.form
-    numbers = np.rint(counts[some]).astype(np.int64)
-    if isinstance(form, Bits):
-        return BitCounts.of_rows(outputs[some], form, patterns=False, counts=numbers)
-    found = np.zeros(form.count, np.int64)
-    np.add.at(found, outputs[some].astype(np.int64), numbers)
-    return OutputCounts(found)
+    Of bits `rows` are kept, or only how often each was set.
+    """
+    form, came, found = source.channel.form, np.rint(counts).astype(np.int64), list[Counts]()
+    for label in range(len(source.channels)):
+        some = (source.labels == label) & (came > 0)
+        outputs = source.outputs[some]
+        if isinstance(form, Bits):
+            found.append(BitCounts.of_rows(outputs, form, patterns=rows, counts=came[some]))
+        else:
+            found.append(OutputCounts(np.bincount(outputs.astype(np.int64), came[some], form.count).astype(np.int64)))
+    return tuple(found)
 
 
 def level_shares(fused: Fused, mixes: Sequence[LevelMix], shares: Sequence[FloatArray]) -> tuple[LevelShare, ...]:

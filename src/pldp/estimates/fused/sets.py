@@ -20,6 +20,7 @@ from pldp.estimates.fused.combine import Shared, best_weights, common_drawing
 from pldp.estimates.fused.services import (
     Part,
     Subsets,
+    counts_of,
     join_note,
     level_shares,
     mixed_services,
@@ -39,10 +40,9 @@ from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Facts, Homogeneity, Note
 from pldp.estimates.results.options import Options, Pool, Target
-from pldp.mechanisms import Bits
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays
 from pldp.records import Record
-from pldp.tallies import ABSENT, Columns, Fused, Source, columns_of
+from pldp.tallies import ABSENT, BitCounts, Columns, Fused, Source, columns_of
 
 METHODS: Final = ("unbiased",)
 
@@ -293,18 +293,10 @@ def _padded(tables: list[FloatArray]) -> list[FloatArray]:
 
 def _reports(source: Source, counts: FloatArray, pool: Pool) -> ItemReports:
     """Return reports of a source, given how often each of its cells came."""
-    columns = tuple(_columns(source, counts * (source.labels == label)) for label in range(len(source.channels)))
-    return ItemReports(tuple(map(arrays, source.channels)), columns, source_mix(source, counts), pool, "population")
-
-
-def _columns(source: Source, counts: FloatArray) -> Columns:
-    """Return the reports of a source, given how often each of its cells came."""
-    form, own = source.channel.form, np.rint(counts).astype(np.int64)
-    if isinstance(form, Bits):
-        return columns_of(source.channel, np.repeat(source.outputs, own, axis=0))
-    every = np.zeros(form.count, np.int64)
-    np.add.at(every, source.outputs.astype(np.int64), own)
-    return columns_of(source.channel, every)
+    shown = counts_of(source, counts, rows=True)
+    columns = (columns_of(source.channel, own.rows() if isinstance(own, BitCounts) else own.counts) for own in shown)
+    mix = source_mix(source, counts)
+    return ItemReports(tuple(map(arrays, source.channels)), tuple(columns), mix, pool, "population")
 
 
 def _shared(fused: Fused, subsets: Subsets, parts: Mapping[Part, ItemReports]) -> tuple[Shared, ...]:

@@ -15,7 +15,15 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused.combine import OWN_ERRORS, Joined
-from pldp.estimates.fused.services import Part, Subsets, join_note, label_reports, level_shares, source_groups
+from pldp.estimates.fused.services import (
+    Part,
+    Subsets,
+    counts_of,
+    join_note,
+    level_shares,
+    source_groups,
+    source_mix,
+)
 from pldp.estimates.kinds.choice import (
     LARGEST_COMPARED,
     FitFacts,
@@ -34,8 +42,8 @@ from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import add_reports, norm_sub
 from pldp.estimates.results.facts import Homogeneity, LevelShare
 from pldp.estimates.results.options import SHARE_METHODS, Options, Pool, Target
-from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
-from pldp.tallies import Fused
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
+from pldp.tallies import Fused, Source
 
 METHODS: Final = SHARE_METHODS
 
@@ -68,20 +76,15 @@ class _Labels:
     def of(cls, fused: Fused) -> _Labels:
         """Take rough shares first: every source on its own, weighted by its precision."""
         whole, parts = (
-            {part: label_reports(fused.sources[part[1]], counts) for part, counts in each.parts(fused).items()}
+            {part: _reports(fused.sources[part[1]], counts) for part, counts in each.parts(fused).items()}
             for each in (Subsets.whole(fused), Subsets.of(fused))
         )
         alone = [decode(own.evidence, "size") for own in whole.values()]
         precision = [1 / max(float(own.variance().mean()), _NO_NOISE / fused.people) for own in alone]
         likely = add_reports(np.average([own.estimates for own in alone], axis=0, weights=precision), fused.people)
         of_sources = tuple(_decoded(own, likely) for own in whole.values())
-        return cls(
-            fused,
-            likely,
-            tuple(whole.values()),
-            of_sources,
-            {part: _decoded(own, likely) for part, own in parts.items()},
-        )
+        of_parts = {part: _decoded(own, likely) for part, own in parts.items()}
+        return cls(fused, likely, tuple(whole.values()), of_sources, of_parts)
 
     def joined(self, pool: Pool) -> Joined:
         """Return the shares of all parts with their weights."""
@@ -113,7 +116,8 @@ class _Labels:
 
     def homogeneity(self, joined: Joined) -> Homogeneity | None:
         """Test whether people of all subsets have the same shares; subsets with too few people are left out."""
-        people, drawn, enough = joined.subsets.people, spread(self.likely), joined.subsets.given.any(axis=1)
+        people, drawn = joined.subsets.people, spread(self.likely)
+        enough = np.ones(len(people), np.bool_)
         for subset, source in self.of_parts:
             enough[subset] &= self.everybody[source].enough_of(int(people[subset]))
         if enough.sum() < 2:
@@ -131,6 +135,11 @@ class _Labels:
         mixes = [reports.mix for reports in self.everybody]
         shares = [(fitted or {}).get(source, mix.unbiased) for source, mix in enumerate(mixes)]
         return level_shares(self.fused, mixes, shares)
+
+
+def _reports(source: Source, counts: FloatArray) -> LabelReports:
+    forms = tuple(map(label_arrays, source.channels))
+    return LabelReports(forms, counts_of(source, counts, rows=False), source_mix(source, counts))
 
 
 def _decoded(reports: LabelReports, likely: FloatArray) -> Linear:
