@@ -14,6 +14,7 @@ from helpers.claims import Z, runs
 from pldp.errors import EstimateError
 from pldp.estimates import estimate_fused
 from pldp.estimates.fused.combine import common_drawing
+from pldp.estimates.fused.services import Subsets
 from pldp.estimates.fused.sets import FusedItems
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
@@ -89,7 +90,7 @@ def test_errors_that_are_too_small_would_be_found() -> None:
 
 def services_of(fused: Fused) -> FusedItems:
     """Return the reports of every service."""
-    return FusedItems.by_service(fused, FusedItems.by_subset(fused, "population"))
+    return FusedItems.by_service(fused, FusedItems.of(fused, Subsets.of(fused), "size", "population"))
 
 
 def test_levels_that_go_together_make_errors_larger_and_are_seen_in_the_labels() -> None:

@@ -10,9 +10,6 @@ whatever levels depend on. A person's numbers are combined as Σ_j w_j z_j with 
 | `"posterior"` | 1/V_j at the person's own posterior instead (UWA): depends on the noise, so slightly biased |
 | `"fitted"` | none: the mean of the fitted density |
 
-A person's reports are independent given the number, so with the spread M of the numbers between people those of subset
-p, who gave to the same services, have the mean Σ_j w_pj z̄_pj with the variance (Σ_j w_pj² V_j + M)/n_p.
-
 The population is estimated by a smooth density. Where numbers were asked for their mean only, or services hide levels,
 two moments take its place (`two_moments`), and the last two methods, which need more than that, are refused.
 """
@@ -134,31 +131,25 @@ def density(fused: Fused, *, splines: int | None = None, progress: DensityProgre
 
 
 class SourceNumbers(NamedTuple):
-    """What the reports of a source say of functionals of a number: the number itself, or its moments.
+    """What the reports of a source say of functionals of a number: the number itself, or its moments."""
 
-    `cells` is what they count for, cells × functionals; `enough` people make each about normal.
-    """
-
-    cells: FloatArray
-    known: Flags  #: Whether that is unbiased.
+    cells: FloatArray  #: What they count for, cells × functionals.
     noise: FloatArray  #: The covariance that a report adds to the functionals of a person.
-    enough: FloatArray
+    enough: FloatArray  #: People who make each about normal; infinitely many of what it does not know.
 
     @classmethod
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
         """Take them at the estimated population."""
         source, counts = fused.sources[place], source_counts(fused, place)
         counted = decode(counts.moments(shares) if moments else counts.numbers(shares), "size")
-        table = by_target(counted.counted)
+        table, values = by_target(counted.counted), moment_values(fused.size)
         chances = counted.evidence.expected(slice(0, 1), counted.states, counted.evidence.mix)[0]
-        values, known = moment_values(fused.size)[:, : len(table)], np.ones(len(table), np.bool_)
-        if moments:
-            known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)
-        noise = (table * chances) @ table.T - (values * known).T @ (shares[:, None] * values * known)
         square, fourth = (table**power @ chances for power in (2, 4))
-        kurtosis = np.divide(fourth, square**2, out=np.zeros(len(table)), where=square > 0)
-        cells = counted.counted[source.labels, :, source.outputs.astype(np.intp)]
-        return cls(cells, known, noise, PER_KURTOSIS * kurtosis)
+        known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)[: len(table)]
+        enough = np.divide(PER_KURTOSIS * fourth, square**2, out=np.full(len(table), np.inf), where=known)
+        values = values[:, : len(table)]
+        noise = (table * chances) @ table.T - values.T @ (shares[:, None] * values)
+        return cls(counted.counted[source.labels, :, source.outputs.astype(np.intp)], noise, enough)
 
 
 def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
@@ -168,21 +159,19 @@ def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
     moment. The test is `None` where fewer than two groups have enough people. `noticed` is a difference of means of the
     noisier and of the other groups that is noticed with a probability of at least 80 %, whatever else differs.
     """
-    sources = [SourceNumbers.of(fused, place, shares, moments=True) for place in range(len(fused.sources))]
-    subsets, noise = Subsets.of(fused), np.array([source.noise for source in sources])
-    certain = np.maximum(np.einsum("smm->sm", noise), _LEAST_NOISE)
-    exact = np.where([source.known for source in sources], 1 / certain, 0.0)
+    subsets, places = Subsets.of(fused), range(len(fused.sources))
+    cells, noise, enough = zip(*(SourceNumbers.of(fused, place, shares, moments=True) for place in places), strict=True)
     # Subsets × services × moments: with fewer reports a moment is not normal enough.
-    enough = subsets.people[:, None, None] >= np.maximum([source.enough for source in sources], ENOUGH)
-    precision = np.where(enough & subsets.given[:, :, None], exact, 0.0)
+    used = (subsets.people[:, None, None] >= np.maximum(enough, ENOUGH)) & subsets.given[:, :, None]
+    precision = np.where(used, 1 / np.maximum(np.einsum("smm->sm", np.array(noise)), _LEAST_NOISE), 0.0)
     total = precision.sum(axis=1)
     within = precision / np.where(total > 0, total, 1.0)[:, None]
     means = np.zeros((len(total), MOMENTS))
-    for (subset, place), counts in subsets.parts(fused).items():
-        means[subset] += within[subset, place] * (counts @ sources[place].cells) / subsets.people[subset]
+    for (subset, place), counts in subsets.parts(fused, lambda _, counts: counts).items():
+        means[subset] += within[subset, place] * (counts @ cells[place]) / subsets.people[subset]
     values = moment_values(fused.size)
     apart = values - shares @ values
-    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", within, within, noise)
+    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", within, within, np.array(noise))
     return _compare_subsets(fused, subsets.people, means, covariance, total > 0)
 
 
@@ -218,7 +207,7 @@ class JoinedNumbers:
         self.scale = (fused.bounds[1] - fused.bounds[0]) / 2
         self.numbers = [source.cells[:, 0] for source in sources]
         self.noise = np.array([source.noise[0, 0] for source in sources])
-        self.counts = self.subsets.parts(fused)
+        self.counts = self.subsets.parts(fused, lambda _, counts: counts)
 
     def _population(self) -> FloatArray:
         """Return likely shares of the buckets."""
@@ -243,17 +232,8 @@ class JoinedNumbers:
     def _stated(self, method: str, pool: Pool) -> MeanResult:
         """Return the mean by this method, and what is to be said of it."""
         fused, asked, joined = self.fused, self.fused.asked, self._joined(method, pool)
-        if method == "fitted" and self.fitted is not None:
-            number, variance, test = *fitted_mean(self.fitted), self.fitted.homogeneity
-        else:
-            number, variance, test = self._posterior() if method == "posterior" else self._combined(joined)
-        drawn = 0.0 if self.target == "population" else self.spread
-        whole = zip(Subsets.whole(fused).parts(fused).values(), self.numbers, self.noise, strict=True)
-        alone = [
-            (self._place(counts @ z / counts.sum()), self._error((noise + self.spread - drawn) / counts.sum()))
-            for counts, z, noise in whole
-        ]
-        weights = 1 / self._added(method)
+        number, variance, test = self._estimated(method, joined)
+        weights, drawn = 1 / self._added(method), 0.0 if self.target == "population" else self.spread
         groups = source_groups(fused, (weights / weights.sum()).tolist())
         reach = [float(np.ptp(z)) * self.scale for z in self.numbers]  # from the least to the most that a report counts
         mean = Mean(
@@ -262,7 +242,7 @@ class JoinedNumbers:
             people=fused.people,
             method=method,
             target=self.target,
-            services={group.level: own for group, own in zip(groups, alone, strict=True)},
+            services=self._alone(drawn),
             weights={group.level: group.weight for group in groups},
             homogeneity=test,
             assumptions=assumed_of_mean(method, pool, self.target),
@@ -284,6 +264,21 @@ class JoinedNumbers:
             moves=joined.forged(lambda part: reach[part[1]]),
         )
 
+    def _estimated(self, method: str, joined: Joined) -> tuple[float, float, Homogeneity | None]:
+        """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
+        if method == "fitted" and self.fitted is not None:
+            return (*fitted_mean(self.fitted), self.fitted.homogeneity)
+        return self._posterior() if method == "posterior" else self._combined(joined)
+
+    def _alone(self, drawn: float) -> dict[str, tuple[float, float]]:
+        """Return the mean of each service on its own, and its standard error."""
+        found = {}
+        for (_, place), counts in Subsets.whole(self.fused).parts(self.fused, lambda _, counts: counts).items():
+            mean, people = counts @ self.numbers[place] / counts.sum(), counts.sum()
+            variance = (self.noise[place] + self.spread - drawn) / people
+            found[self.fused.sources[place].name] = self._place(mean), self._error(variance)
+        return found
+
     def _place(self, number: float) -> float:
         """Return a number on [−1, 1] in the unit of the bounds."""
         return self.fused.bounds[0] + (float(number) + 1) * self.scale
@@ -304,7 +299,7 @@ class JoinedNumbers:
         return Joined(self.subsets, means, self._added(method), self.spread, pool)
 
     def _combined(self, joined: Joined) -> tuple[float, float, Homogeneity | None]:
-        """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
+        """Weigh the reports of every person by constants."""
         people, means = self.subsets.people, joined.of_subsets
         left = np.array([*joined.left(lambda part: self.noise[part[1]])])
         if mixed_services(self.fused):

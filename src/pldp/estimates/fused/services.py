@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from pldp.mechanisms import MICRO, Bits, CategoricalChannel, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.records import Record
 from pldp.tallies import ABSENT, BitCounts, Counts, Fused, OutputCounts, Source
+
+T = TypeVar("T")
 
 Part = tuple[int, int]
 """A part of the reports: the places of a subset of people and of a source."""
@@ -44,10 +46,11 @@ class Subsets(Record):
         given = np.ones((1, len(fused.sources)), np.bool_)
         return cls(given, np.array([fused.people]), np.zeros(len(fused.counts), np.intp))
 
-    def parts(self, fused: Fused) -> dict[Part, FloatArray]:
-        """Return how often each cell of a source came in every part of the reports, source by source."""
-        counts = [self.counts(fused, source) for source in range(len(fused.sources))]
-        return {(subset, source): counts[source][subset] for source, subset in np.argwhere(self.given.T).tolist()}
+    def parts(self, fused: Fused, make: Callable[[Source, FloatArray], T]) -> dict[Part, T]:
+        """Return what is made of a source and how often each of its cells came, part by part, source by source."""
+        counts = [self.counts(fused, place) for place in range(len(fused.sources))]
+        places = np.argwhere(self.given.T).tolist()
+        return {(subset, place): make(fused.sources[place], counts[place][subset]) for place, subset in places}
 
     def counts(self, fused: Fused, source: int) -> FloatArray:
         """Return how often each cell of a source came, subset by subset: subsets × cells."""

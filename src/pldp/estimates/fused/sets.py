@@ -80,20 +80,13 @@ class FusedItems(Record):
     def of(cls, fused: Fused, subsets: Subsets, pool: Pool, target: Target) -> FusedItems:
         """Take people of every subset and source, whose levels are pooled like subsets.
 
-        All parts take the supports of items that they have together as likely; their own errors are those of a
-        population.
+        All parts take the supports that they have together as likely; their own errors are those of a population.
         """
-        counted = subsets.parts(fused).items()
-        every = {part: _reports(fused.sources[part[1]], counts, pool) for part, counts in counted}
+        every = subsets.parts(fused, lambda source, counts: _reports(source, counts, pool))
         reports = np.array([own.mix.reports for own in every.values()], np.float64)
         supports = reports @ np.array([own.own_supports for own in every.values()]) / reports.sum()
         parts = {part: replace(own, supports=supports) for part, own in every.items()}
         return cls(parts, subsets.people, _shared(fused, subsets, parts), pool, target)
-
-    @classmethod
-    def by_subset(cls, fused: Fused, target: Target) -> FusedItems:
-        """Take people of every subset and source, without an assumption about the choice of hidden levels."""
-        return cls.of(fused, Subsets.of(fused), "size", target)
 
     @classmethod
     def by_service(cls, fused: Fused, free: FusedItems) -> FusedItems:
@@ -280,8 +273,7 @@ def _flat_part(linear: Linear) -> tuple[FloatArray, FloatArray, FloatArray]:
     without = linear.states.copy()
     without[:, -1] = 0
     every = without / without.sum(axis=1, keepdims=True), np.eye(linear.states.shape[1])[[-1] * targets]
-    mix = evidence.possible_mix
-    laws = [evidence.expected(slice(0, targets), states, mix) for states in every]
+    laws = [evidence.expected(slice(0, targets), states, evidence.possible_mix) for states in every]
     return counts, np.stack(laws, axis=1), np.stack([slope - base, base], axis=1)
 
 
@@ -303,23 +295,22 @@ def _shared(fused: Fused, subsets: Subsets, parts: Mapping[Part, ItemReports]) -
     """Return how many people gave to every two sources, and which levels they chose, subset by subset."""
     found = []
     for (subset, one), (other, two) in combinations(parts, 2):
+        if subset != other:
+            continue
         both = (fused.cells[:, [one, two]] != ABSENT).all(axis=1) & (subsets.of_tuple == subset)
         people = fused.counts[both]
-        if subset != other or not len(people):
-            continue
-        labels = (fused.sources[source].labels[fused.cells[both, source]] for source in (one, two))
-        undo, redo = parts[subset, one].mix.inverse, parts[subset, two].mix.inverse
+        labels = tuple(fused.sources[source].labels[fused.cells[both, source]] for source in (one, two))
+        undo, redo = (parts[subset, source].mix.inverse for source in (one, two))
         counts = np.zeros((len(undo), len(redo)))
-        np.add.at(counts, tuple(labels), people)
-        levels = undo @ (counts / people.sum()) @ redo.T
-        possible = norm_sub(levels.ravel()).reshape(levels.shape)
-        found.append(Shared(subset, one, two, float(people.sum()), possible))
+        np.add.at(counts, labels, people)
+        levels = norm_sub((undo @ counts @ redo.T / max(people.sum(), 1)).ravel()).reshape(counts.shape)
+        found.append(Shared(subset, one, two, float(people.sum()), levels))
     return tuple(found)
 
 
 def fused_sets(fused: Fused, options: Options) -> Sets:
     """Return the supports of all items and the frequent sets."""
-    free = FusedItems.by_subset(fused, options.target)
+    free = FusedItems.of(fused, Subsets.of(fused), "size", options.target)
     if mixed_services(fused):
         return _hidden(fused, replace(free, assumed=(notes.ANY_SUBSET, notes.FREE_CHOICE)), options)
     method, several = "unbiased, people of each subset of services pooled by", len(free.people) > 1
@@ -338,10 +329,9 @@ def _hidden(fused: Fused, free: FusedItems, options: Options) -> Sets:
     worst = float(free.expected_error(free.singles[0]).max())
     beside = _stated(fused, free, options, method) if worst <= HOPELESS else None
     reports = FusedItems.by_service(fused, free)
-    every = reports.parts.values()
-    tests = {source.name: part.homogeneity for source, part in zip(fused.sources, every, strict=True)}
+    tests = {fused.sources[source].name: part.homogeneity for (_, source), part in reports.parts.items()}
     told = (
-        *dict.fromkeys(note for part in every for note in part.mix.notes),
+        *dict.fromkeys(note for part in reports.parts.values() for note in part.mix.notes),
         *(note for name, test in tests.items() for note in notes.levels_disagree(test, "precision", name)),
         *dict.fromkeys(note for test in tests.values() for note in notes.weak_test(test)),
         *(() if beside else (notes.no_free_shares(worst),)),
@@ -361,8 +351,7 @@ def _stated(
 ) -> Sets:
     """Return supports and frequent sets of these reports; groups are all parts of a source together."""
     asked, items = fused.asked, fused.asked.values or tuple(map(str, range(fused.size)))
-    whole = zip(fused.sources, Subsets.whole(fused).parts(fused).values(), strict=True)
-    mixes = [source_mix(source, counts) for source, counts in whole]
+    mixes = [*Subsets.whole(fused).parts(fused, source_mix).values()]
     facts = replace(
         reports.facts,
         question=asked.name,

@@ -75,10 +75,7 @@ class _Labels:
     @classmethod
     def of(cls, fused: Fused) -> _Labels:
         """Take rough shares first: every source on its own, weighted by its precision."""
-        whole, parts = (
-            {part: _reports(fused.sources[part[1]], counts) for part, counts in each.parts(fused).items()}
-            for each in (Subsets.whole(fused), Subsets.of(fused))
-        )
+        whole, parts = (each.parts(fused, _reports) for each in (Subsets.whole(fused), Subsets.of(fused)))
         alone = [decode(own.evidence, "size") for own in whole.values()]
         precision = [1 / max(float(own.variance().mean()), _NO_NOISE / fused.people) for own in alone]
         likely = add_reports(np.average([own.estimates for own in alone], axis=0, weights=precision), fused.people)
