@@ -103,15 +103,18 @@ class Joined:
         """f̂."""
         return np.asarray(self.of_people @ self.of_subsets)
 
-    def left(self, noise: Callable[[Part], FloatArray]) -> Iterator[FloatArray]:
-        """Yield Σ_s w_ps² N_ps of every subset, given the noise of a report of every part."""
-        return self._within(lambda part, weight: weight**2 * noise(part))
+    def left(self, noise: Callable[[Part], FloatArray], only: Sequence[int] | None = None) -> Iterator[FloatArray]:
+        """Yield Σ_s w_ps² N_ps of every subset, or of some only, given the noise of a report of every part."""
+        return self._within(lambda part, weight: weight**2 * noise(part), only)
 
-    def _within(self, of_part: Callable[[Part, float], FloatArray]) -> Iterator[FloatArray]:
+    def _within(
+        self, of_part: Callable[[Part, float], FloatArray], only: Sequence[int] | None = None
+    ) -> Iterator[FloatArray]:
         """Yield the sum over the sources of every subset of what a part adds with its weight w_ps."""
-        for subset, row in enumerate(self.weights / self.of_people[:, None]):
+        within = self.weights / self.of_people[:, None]
+        for subset in range(len(within)) if only is None else only:
             here = np.flatnonzero(self.subsets.given[subset]).tolist()
-            yield reduce(add, (of_part((subset, source), float(row[source])) for source in here))
+            yield reduce(add, (of_part((subset, source), float(within[subset, source])) for source in here))
 
     def variance(self, left: Iterable[FloatArray], drawn: FloatArray, target: Target) -> FloatArray:
         """Return Σ_p W_p²(Σ_s w_ps² N_ps + M)/n_p, given what is `left` of noise and M, which respondents do not have.

@@ -6,9 +6,8 @@ have one weight for all values, that of their mean noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -90,25 +89,25 @@ class _Labels:
         means = {part: own.estimates for part, own in self.of_parts.items()}
         return Joined(Subsets.of(self.fused), means, np.maximum(noise, _NO_NOISE), drawn, pool)
 
-    def left(self, joined: Joined, moment: _Moment, drawn: FloatArray) -> Iterator[FloatArray]:
-        """Yield the noise of every subset; that of a part is that of the whole source where it has few reports."""
+    def noise(self, moment: _Moment, drawn: FloatArray) -> Callable[[Part], FloatArray]:
+        """Return what tells N_ps: the noise of a part, or that of the whole source where it has few reports."""
 
-        def noise(part: Part) -> FloatArray:
+        def of_part(part: Part) -> FloatArray:
             own, source = self.of_parts[part], part[1]
             believed = own if own.reports >= OWN_ERRORS else self.of_sources[source]
             return moment(believed, self.everybody[source]) * believed.reports - drawn
 
-        return joined.left(noise)
+        return of_part
 
     def variance(self, joined: Joined, target: Target) -> FloatArray:
         """Return the variance of every share."""
         drawn, likely = (f * (1 - f) for f in (norm_sub(joined.estimates), self.likely))
-        left = self.left(joined, lambda own, _: own.variance(), likely)
+        left = joined.left(self.noise(lambda own, _: own.variance(), likely))
         return np.maximum(joined.variance(left, drawn, target), 0.0)
 
     def covariance(self, joined: Joined, target: Target) -> FloatArray:
         """Return the covariance of the shares."""
-        left = self.left(joined, _covariance, spread(self.likely))
+        left = joined.left(self.noise(_covariance, spread(self.likely)))
         return joined.variance(left, spread(norm_sub(joined.estimates)), target)
 
     def homogeneity(self, joined: Joined) -> Homogeneity | None:
@@ -117,15 +116,16 @@ class _Labels:
         enough = np.ones(len(people), np.bool_)
         for subset, source in self.of_parts:
             enough[subset] &= self.everybody[source].enough_of(int(people[subset]))
-        if enough.sum() < 2:
+        tested = np.flatnonzero(enough).tolist()
+        if len(tested) < 2:
             return None
         chosen = values_to_test(joined.estimates, np.sqrt(self.variance(joined, "population")))
-        every = zip(self.left(joined, _covariance, drawn), people.tolist(), strict=True)
-        covariances = [(own + drawn)[np.ix_(chosen, chosen)] / number for own, number in compress(every, enough)]
-        mean_noise = compress(joined.left(lambda part: joined.noise[part[1]]), enough)
-        stricter = stricter_half([*map(float, mean_noise)], people[enough].astype(float))
+        noise = zip(joined.left(self.noise(_covariance, drawn), tested), people[tested].tolist(), strict=True)
+        covariances = [(own + drawn)[np.ix_(chosen, chosen)] / number for own, number in noise]
+        means = [*map(float, joined.left(lambda part: joined.noise[part[1]], tested))]
+        stricter = stricter_half(means, people[tested].astype(float))
         moves = shifts(add_reports(joined.estimates, self.fused.people), chosen)
-        return homogeneity_of_groups(covariances, [*joined.of_subsets[enough][:, chosen]], stricter, moves)
+        return homogeneity_of_groups(covariances, [*joined.of_subsets[tested][:, chosen]], stricter, moves)
 
     def levels(self, fitted: Mapping[int, FloatArray] | None = None) -> tuple[LevelShare, ...]:
         """Return how many people are estimated to have chosen each hidden level of each source."""
