@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -11,7 +12,7 @@ from pldp.estimates.kinds.item_search import SetReports
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, search_sets
 from pldp.estimates.kinds.sides import ItemSide, Margin, Side
-from pldp.estimates.linear.mix import LevelMix, mix_of, name_levels
+from pldp.estimates.linear.mix import LevelMix, name_levels
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Facts, Note, PersonWeights
 from pldp.estimates.results.intervals import make_rows
@@ -22,14 +23,6 @@ from pldp.survey import Choices
 from pldp.tallies import Tally
 
 METHODS: Final = ()
-
-_METHODS: Final = {
-    (True, "precision"): "unbiased, pooled by precision",
-    (True, "size"): "unbiased, pooled by size",
-    (False, "precision"): "approximately unbiased, hidden levels, labels pooled by precision",
-    (False, "size"): "unbiased, hidden levels and items free to depend on each other",
-}
-"""How supports are made, by whether reports show their level, and the pooling."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -89,45 +82,41 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets, and beside them what holds whatever levels depend on."""
     baskets, items = baskets_of(tally, question.name, mix=options.mix)
     reports = ItemReports.of(baskets, len(items), options.pool, options.target)
-    mix = mix_of(tally, question.name, options.mix)
+    names, mix = name_levels(question), baskets.mix
+
+    def stated(own: ItemReports, beside: Sets | None = None, told: tuple[Note, ...] = ()) -> Sets:
+        linear = own.items
+        weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
+        # The weight of a level is its mean weight in the supports of the items.
+        groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
+        facts = replace(
+            own.facts,
+            question=question.name,
+            text=question.text,
+            method=f"unbiased, {mix.words}pooled by {own.pool}",
+            groups=groups,
+            levels=mix.levels_of(names),
+            notes=told,
+        )
+        return state_sets(facts, own, items, options, beside=beside, weights=weights if groups else None)
+
+    return stated(reports, *_beside(reports, mix, stated))
+
+
+def _beside(
+    reports: ItemReports, mix: LevelMix, stated: Callable[[ItemReports], Sets]
+) -> tuple[Sets | None, tuple[Note, ...]]:
+    """Return what assumes nothing about levels, where it says anything, and what is unsure of the rest."""
     if not reports.several:
-        return _stated(question, mix, reports, options)
-    free, told = reports.free(), tuple[Note, ...]()
-    if not mix.visible:
-        told = (*mix.notes, *notes.weak_test(reports.homogeneity))
-        worst = float(free.expected_error(reports.singles[0]).max())
-        if worst > HOPELESS:
-            return _stated(question, mix, reports, options, told=(*told, notes.no_free_shares(worst)))
-    beside = _stated(question, mix, free, options)
-    return _stated(question, mix, reports, options, beside=beside, told=told)
-
-
-def _stated(
-    question: Choices,
-    mix: LevelMix,
-    reports: ItemReports,
-    options: Options,
-    *,
-    beside: Sets | None = None,
-    told: tuple[Note, ...] = (),
-) -> Sets:
-    """Return supports and frequent sets of these reports; `mix` is that of all levels, with reports or without."""
-    names, linear = name_levels(question), reports.items
-    weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
-    # The weight of a level is its mean weight in the supports of the items.
-    groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
-    facts = replace(
-        reports.facts,
-        question=question.name,
-        text=question.text,
-        method=_METHODS[mix.visible, reports.pool],
-        groups=groups,
-        levels=mix.levels_of(names),
-        notes=told,
-        confidence=options.confidence,
+        return None, ()
+    free = reports.free()
+    if mix.visible:
+        return stated(free), ()
+    told, worst = (
+        (*mix.notes, *notes.weak_test(reports.homogeneity)),
+        float(free.expected_error(reports.singles[0]).max()),
     )
-    weighted = weights if groups else None
-    return state_sets(facts, reports, question.values, options, beside=beside, weights=weighted)
+    return (stated(free), told) if worst <= HOPELESS else (None, (*told, notes.no_free_shares(worst)))
 
 
 def state_sets(
@@ -153,7 +142,7 @@ def state_sets(
         *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
     )
     return Sets.of(
-        replace(facts, notes=further),
+        replace(facts, notes=further, confidence=options.confidence),
         values=items,
         support=found.support,
         standard_error=found.error,

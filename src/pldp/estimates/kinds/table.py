@@ -264,10 +264,10 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: 
         test = homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
     else:
         test = pooled.homogeneity
-    people, words = None, "hidden levels, "
+    people = None
     if mix.visible:
         counts = np.round(evidence.shown[evidence.levels] * evidence.reports)
-        people, words = PersonWeights(counts, linear.weights[0] / evidence.reports), ""
+        people = PersonWeights(counts, linear.weights[0] / evidence.reports)
     assumed = mix.assumed("shares", together=together, tested=True)
     straight = (line for side in cells.sides for line in side.assumptions())
     variance = linear.variance(options.target).reshape(cells.shape) + fit_variance(cells, linear, decoded)
@@ -285,7 +285,7 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: 
         decoded=decoded,
         standard_error=np.sqrt(variance),
         reports=int(linear.reports),
-        method=f"unbiased, {words}pooled by {options.pool}",
+        method=f"unbiased, {mix.words}pooled by {options.pool}",
         target=options.target,
         assumptions=notes.assume(options.target, *assumed, *straight),
         notes=tuple(dict.fromkeys(said)),
