@@ -282,9 +282,8 @@ class ItemReports(Record):
         return told if self.pool == "precision" or len(told) == len(self.forms) else []
 
     def _told(self, patterns: Counts) -> npt.NDArray[np.intp]:
-        """Return the sets that some report tells about, if levels count for them."""
-        counted = self._told_by(patterns.shape[2].bit_length() - 1)
-        return np.flatnonzero(patterns.any(axis=(0, 2))) if counted else np.zeros(0, np.intp)
+        """Return the sets that some report of the levels that count tells about."""
+        return np.flatnonzero(patterns[self._told_by(patterns.shape[2].bit_length() - 1)].any(axis=(0, 2)))
 
     def _table(self, patterns: Counts) -> FloatArray:
         """Return counts of patterns, shown × sets × patterns, with those of reports that do not tell."""

@@ -278,14 +278,11 @@ def itemsets(
 
     A set is reported when support − z·se ≥ min_support, and followed further unless support + z'·se < min_support; z
     and z' are those of `rates`, z divided by `largest` and by the number of all sets of the size (Bonferroni) where
-    *any* false set counts. Both rest on the normal approximation, and both are about the `target`. A set with enough
-    support loses each of its subsets, and itself, with at most the probability `miss`; sets that would be reported with
-    at most that probability, were they as frequent as their rarest subset can be, are not counted. For the respondents
-    themselves, reports that were not perturbed are mined exactly.
+    *any* false set counts. Both rest on the normal approximation, and are about the `target`. Sets that would be
+    reported with at most the probability `miss`, were they as frequent as their rarest subset can be, are not counted.
+    For the respondents themselves, reports that were not perturbed are mined exactly.
 
-    `groups` and `items` are those of `supports`, `min_support` is above 0 and at most 1, and `largest` the number of
-    items of the largest sets; for `target` and `pool` see `Options`. That groups have the same supports is tested per
-    item.
+    The other parameters are those of `supports`; `largest` is the number of items of the largest sets.
 
     >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets

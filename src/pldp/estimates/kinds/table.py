@@ -35,7 +35,7 @@ from pldp.estimates.linear.homogeneity import homogeneity_of_targets
 from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import PersonWeights
+from pldp.estimates.results.facts import Homogeneity, PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, TableOptions, Target, check_pooling
 from pldp.estimates.results.result import Result
@@ -254,16 +254,13 @@ def _sides(tally: Tally, names: Iterable[str], options: Options) -> tuple[Side, 
     return tuple(BY_KIND[each.kind].side(tally, each, options) for each in asked)
 
 
-def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: Table | None = None) -> Table:
-    """Return the table of these cells; `pooled` is that by precision, if this one is to stand beside it."""
+def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, tested: Homogeneity | None = None) -> Table:
+    """Return the table of these cells, and beside it what holds whatever levels depend on; `tested` is their test."""
     cells, margins = with_knots(cells), tuple(side.margin for side in cells.sides)
     linear, decoded = cells.decode(options.pool)
     evidence = linear.evidence
     together = options.pool == "precision" and len(evidence.levels) > 1
-    if pooled is None:
-        test = homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
-    else:
-        test = pooled.homogeneity
+    test = tested or homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
     people = None
     if mix.visible:
         counts = np.round(evidence.shown[evidence.levels] * evidence.reports)
@@ -297,9 +294,12 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: 
         spreads=spreads,
         reaches=reaches,
     )
-    if not together:
-        return found
+    return replace(found, assumption_free=_beside(tally, cells, mix, options, found)) if together else found
+
+
+def _beside(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: Table) -> Table:
+    """Return the table that assumes nothing about levels; margins of hidden ones by size would be too rough."""
     by_size = replace(options, pool="size")
-    if people is not None:  # margins of hidden levels are not pooled by size: those beside are the same
-        cells = replace(cells, sides=_sides(tally, (margin.question for margin in margins), by_size))
-    return replace(found, assumption_free=_table(tally, cells, mix, by_size, found))
+    if pooled.people is not None:
+        cells = replace(cells, sides=_sides(tally, (margin.question for margin in pooled.margins), by_size))
+    return _table(tally, cells, mix, by_size, pooled.homogeneity)
