@@ -29,8 +29,8 @@ METHODS: Final = ()
 class Sets(Result):
     """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    `weights` are those of each group in the support of every item (groups × items), none where people may have given
-    several reports or have hidden their level.
+    `people` are those of each group with the weight of one of them in the support of every item, none where people may
+    have given several reports or have hidden their level.
     """
 
     kind: ClassVar[str] = "choices"
@@ -38,7 +38,7 @@ class Sets(Result):
     values: tuple[str, ...]
     support: FloatArray
     sets: Itemsets
-    weights: FloatArray | None = None
+    people: PersonWeights | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -57,10 +57,7 @@ class Sets(Result):
 
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person in the support of every item, where it is known."""
-        if self.weights is None:
-            return None
-        people = np.array([group.reports for group in self.groups])
-        return PersonWeights(people, self.weights / people[:, None])
+        return self.people
 
     def rules(self, min_confidence: float = 0.5) -> list[Rule]:
         """Return association rules within the frequent sets whose estimated confidence is at least this, best first."""
@@ -85,10 +82,11 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     names, mix = name_levels(question), baskets.mix
 
     def stated(own: ItemReports, beside: Sets | None = None, told: tuple[Note, ...] = ()) -> Sets:
-        linear = own.items
+        linear, came = own.items, mix.counts[mix.counts > 0]
         weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
         # The weight of a level is its mean weight in the supports of the items.
         groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
+        people = PersonWeights(came, weights / came[:, None]) if groups else None
         facts = replace(
             own.facts,
             question=question.name,
@@ -98,7 +96,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
             levels=mix.levels_of(names),
             notes=told,
         )
-        return state_sets(facts, own, items, options, beside=beside, weights=weights if groups else None)
+        return state_sets(facts, own, items, options, beside=beside, people=people)
 
     return stated(reports, *_beside(reports, mix, stated))
 
@@ -126,7 +124,7 @@ def state_sets(
     options: Options,
     *,
     beside: Sets | None = None,
-    weights: FloatArray | None = None,
+    people: PersonWeights | None = None,
 ) -> Sets:
     """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones."""
     singles, patterns = reports.singles
@@ -148,7 +146,7 @@ def state_sets(
         standard_error=found.error,
         rare=reports.small_counts(singles, patterns),
         sets=frequent,
-        weights=weights,
+        people=people,
         assumption_free=beside,
     )
 

@@ -116,10 +116,15 @@ class Side(ABC):
         """What patterns count in the functionals of each value, values × functionals × patterns: each alone."""
         return np.tile(np.eye(self.patterns.whole.shape[2]), (self.size, 1, 1))
 
+    @property
+    def likely(self) -> FloatArray:
+        """Probability of every pattern given each of exclusive values, which share them: levels × values × patterns."""
+        raise EstimateError("items of a set are not exclusive: look at one item at a time")
+
     def given(self, level: int) -> FloatArray:
         """Return the mean products of two `functionals` of all values, given each of exclusive values: values first."""
-        del level
-        raise EstimateError("items of a set are not exclusive: look at one item at a time")
+        functionals = np.concatenate(self.functionals)
+        return np.array([(functionals * law) @ functionals.T for law in self.likely[level]])
 
     def states(self, augmented: FloatArray) -> FloatArray:
         """Return the shares of states, values × states × …, given those of values (values and the whole × …)."""
@@ -224,9 +229,9 @@ class OneItem(Side):
         own = self.item.read(marks, level)[self.place]
         return np.broadcast_to(own, (2, *own.shape))
 
-    def given(self, level: int) -> FloatArray:
-        law = np.asarray(self.patterns.law)[level, 1]
-        return np.array([np.kron(np.ones((2, 2)), np.diag(chances)) for chances in law])
+    @property
+    def likely(self) -> FloatArray:
+        return np.asarray(self.patterns.law)[:, 1]  # of "not the item": the first of its states is "the item"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -339,10 +344,6 @@ class RangeSide(Side):
     def functionals(self) -> FloatArray:
         """What an output counts at every level, and 1: ranges × (levels and 1) × outputs."""
         return np.concatenate([np.swapaxes(self.weights, 0, 1), np.ones((self.size, 1, self.chances.shape[1]))], axis=1)
-
-    def given(self, level: int) -> FloatArray:
-        functionals = self.functionals.reshape(-1, self.chances.shape[1])
-        return np.array([(functionals * law) @ functionals.T for law in self.likely[level]])
 
     def assumptions(self) -> tuple[str, ...]:
         step = (self.edges[-1] - self.edges[0]) / (self.knots - 1)

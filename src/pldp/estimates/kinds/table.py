@@ -56,8 +56,7 @@ class Table(Result):
     of each combination of levels with the weight of one of them, where levels show. `decoded` are the shares with one
     more place on every axis, for everybody: the shares of fewer questions.
 
-    With a number, intervals reach to wherever the share of its range can be (`reaches`), whatever its distribution is,
-    and are conservative; with `smooth` they are those of its smooth curve.
+    With a number, intervals reach to wherever the share of its range can be (`reaches`) and are conservative.
     """
 
     kind: ClassVar[str] = "table"
@@ -100,7 +99,7 @@ class Table(Result):
     def interval(
         self, confidence: float | None = None, *, simultaneous: bool = False, smooth: bool = False
     ) -> Interval:
-        """Return intervals for each share; those of a number's ranges hold whatever its distribution is.
+        """Return intervals for each share; unless `smooth`, those of a number's ranges assume nothing about its curve.
 
         A cell's share is that of its range times how often people of the range have the other answers. The interval
         reaches as far as the errors of both: to the ends of where the share of the range can be, and from there as many
@@ -175,12 +174,9 @@ def two_way(tally: Tally, first: str, second: str, **options: Unpack[TableOption
     tally
         The counted reports, tallied with `pairs=[(first, second)]`.
     first, second
-        Names of the questions: rows and columns. A choice has its labels, a set its items (people who have the item,
-        whatever else they have), a number ranges.
+        Names of the questions: rows and columns, see `Table`.
     options
-        `pool`, `target`, `ranges` and `mix`, see `Options`: how pairs of levels are weighted, of whom the shares are,
-        the ends of the ranges of numbers from bound to bound, `{"spent": [0, 10, 50, 300]}`, and what is known of the
-        mix of hidden levels.
+        `pool`, `target`, `ranges` (`{"spent": [0, 10, 50, 300]}`) and `mix`, see `Options`.
 
     Examples
     --------
@@ -242,10 +238,8 @@ def cross(
 
 def check_ranges(tally: Tally, ranges: Edges | None) -> None:
     """Refuse ranges of questions that are in no table."""
-    tabled = {name for names in tally.paired for name in names}
-    for name in ranges or {}:
-        asked = tally.survey.question(name)
-        if name not in tabled:
+    for asked in map(tally.survey.question, ranges or {}):
+        if not any(asked.name in names for names in tally.paired):
             raise EstimateError(f"ranges: {asked.name!r} was tallied in no pair; name it in pairs")
 
 
