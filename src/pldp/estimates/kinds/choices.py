@@ -82,7 +82,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     names, mix = name_levels(question), baskets.mix
 
     def stated(own: ItemReports, beside: Sets | None = None, told: tuple[Note, ...] = ()) -> Sets:
-        linear, came = own.items, mix.counts[mix.counts > 0]
+        linear, came = own.items, mix.counts[mix.counts > 0].astype(np.float64)
         weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
         # The weight of a level is its mean weight in the supports of the items.
         groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
