@@ -16,9 +16,17 @@ Given the true values (x, y), both answers are perturbed independently, so E[ψ 
 one question at a time: no covariance of the cells of the table is ever built.
 
 A ratio of two noisy numbers has an error only where the lower one is far from 0. Groups whose share among those who
-answered is less than `FAR_FROM_ZERO` of its standard errors are merged with others, and the result says so.
+answered is less than `FAR_FROM_ZERO` of its standard errors are left out. They are the part U = Σ known(m) of the
+population, and contribute something from 0 to U:
 
-Reference: Holt, Smith, "Post Stratification" (1979).
+    e_a = Σ_sure known(m)·π̂(a, m)/π̂(m),        f(a) ∈ E e_a + [0, U].
+
+The errors are those of e; the interval holds whatever people of these groups answer. The estimate e_a/(1 − U) says that
+they answer like the others. (To merge them with other groups needs equal readiness within what is merged: otherwise the
+differences remain, and intervals cover less the more people answer.)
+
+Reference: Holt, Smith, "Post Stratification" (1979); Armstrong, Kolesár, "Optimal inference in a class of regression
+models" (2018), for intervals with a bounded bias.
 """
 
 from __future__ import annotations
@@ -29,6 +37,7 @@ from functools import cached_property
 from typing import Final, NoReturn, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.cells import Cells, table_counts
@@ -39,6 +48,7 @@ from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
+from pldp.estimates.results.intervals import Interval
 from pldp.estimates.results.options import Known, Options, Pool, Target, check_pooling, known_shares, one_of
 from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
@@ -46,6 +56,9 @@ from pldp.tallies import Tally
 
 FAR_FROM_ZERO: Final = 6.0
 """Standard errors that a group's share must be away from 0, to be divided by."""
+
+MOST_LEFT_OUT: Final = 0.2
+"""Part of the population for which shares need not be corrected; with more, intervals would say next to nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,33 +144,42 @@ def correct_shares(
     alone = Options(pool=pool if chances.visible else "precision")
     cells = _cells(tally, chances, [side(tally, each, alone) for each in asked])
     table = _Table.of(cells, [bool(each.stages) for each in asked], pool)
-    member = _merge(table, margin)
-    found = table.margin @ member
-    factors, ratios = member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T
+    sure = table.certain
+    labels, part = (
+        [name for name, kept in zip(margin.labels, sure, strict=True) if not kept],
+        float(margin.shares[~sure].sum()),
+    )
+    if part > MOST_LEFT_OUT:
+        _refuse_margin(margin.question, labels, part, table)
+    found = np.where(sure, table.margin, np.inf)
+    factors, ratios = margin.shares / found, table.shares / found
+    least = table.shares @ factors
+    shares = np.clip(least / (1 - part), least, least + part)
     together = pool == "precision" and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
     covariance = table.corrected_covariance(factors, ratios)
     own, other = (each.margin for each in cells.sides)
-    merged = sorted(np.flatnonzero(group).tolist() for group in member.T if group.sum() > 1)
-    named = [[margin.labels[place] for place in places] for places in merged]
+    free, alone = _by_size(tally, question, known) if together else (None, ())
     return Shares(
         question=question,
         text=asked[0].text,
         values=own.values,
-        shares=table.shares @ factors,
+        shares=shares,
         standard_error=standard_errors(covariance),
+        bias=Interval(least - shares, least + part - shares) if labels else None,
         covariance_matrix=covariance,
         reports=int(table.linear.reports),
-        manipulation=table.manipulation(factors),
+        manipulation=table.manipulation(factors) / (1 - part),
         method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.question!r}",
         target=target,
         homogeneity=own.homogeneity,
-        assumption_free=correct_shares(tally, question, known, pool="size") if together else None,
+        assumption_free=free,
         assumptions=(notes.like_those_who_did_not(margin.question), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
         notes=(
             *dict.fromkeys((*own.notes, *other.notes)),
             *margin.notes,
-            *((notes.margin_merged(margin.question, named),) if named else ()),
+            *((notes.margin_left_out(labels, part),) if labels else ()),
+            *alone,
             notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
         ),
     )
@@ -234,9 +256,15 @@ class _Table:
         return np.asarray(self.shares.sum(axis=0))
 
     @cached_property
-    def margin_covariance(self) -> FloatArray:
+    def margin_errors(self) -> FloatArray:
+        """The standard errors of π̂(m)."""
         size, groups = self.shares.shape
-        return self._covariance(self._influence(np.ones((groups, size)), np.eye(groups)))
+        return standard_errors(self._covariance(self._influence(np.ones((groups, size)), np.eye(groups))))
+
+    @property
+    def certain(self) -> npt.NDArray[np.bool_]:
+        """Which groups have shares that can be divided by."""
+        return np.asarray(self.margin >= FAR_FROM_ZERO * np.maximum(self.margin_errors, np.finfo(np.float64).tiny))
 
     def corrected_covariance(self, factors: FloatArray, ratios: FloatArray) -> FloatArray:
         """Return the covariance of the corrected shares, to first order: that of ψ for these c_m and r_am."""
@@ -308,32 +336,19 @@ def _decoder(form: LabelArrays, shares: FloatArray, *, plain: bool) -> FloatArra
     return np.asarray(weights + np.outer(parts / parts.sum(), whole - weights.sum(axis=0)))
 
 
-def _merge(table: _Table, margin: Margin) -> FloatArray:
-    """Return groups of labels whose shares can be divided by, labels × groups.
-
-    The least certain group joins the one whose people answered about as readily, π̂(m)/known(m), until all are certain:
-    groups that answer alike need no correction among themselves.
-    """
-    member = np.eye(len(margin.labels))
-    while True:
-        shares, variance = table.margin @ member, np.diag(member.T @ table.margin_covariance @ member)
-        certainty = shares / np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
-        least = int(certainty.argmin())
-        if certainty[least] >= FAR_FROM_ZERO:
-            return member
-        if len(shares) == 2:
-            _refuse_margin(margin, table)
-        ready = shares / (margin.shares @ member)
-        apart = np.where(np.arange(len(shares)) == least, np.inf, np.abs(ready - ready[least]))
-        member[:, apart.argmin()] += member[:, least]
-        member = np.delete(member, least, axis=1)
+def _by_size(tally: Tally, question: str, known: Known) -> tuple[Shares | None, tuple[Note, ...]]:
+    """Return the shares that assume nothing about levels; where they say too little, a note instead."""
+    try:
+        return correct_shares(tally, question, known, pool="size"), ()
+    except EstimateError:
+        return None, (notes.NO_FREE_CORRECTION,)
 
 
-def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
-    reports, error = int(table.linear.reports), float(standard_errors(table.margin_covariance).max())
+def _refuse_margin(question: str, labels: Sequence[str], part: float, table: _Table) -> NoReturn:
+    reports = int(table.linear.reports)
     raise EstimateError(
-        f"{reports:,} {'report says' if reports == 1 else 'reports say'} too little about {margin.question!r} to "
-        f"correct by it: standard errors of its shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of "
-        "them above 0 in at least two groups; collect more reports, allow a larger epsilon or leave the shares as they "
-        "are"
+        f"{reports:,} {'report says' if reports == 1 else 'reports say'} too little about {question!r} to correct by "
+        f"it: {notes.left_out(labels, part)}, of which {100 * MOST_LEFT_OUT:g} % at most can be left out (standard "
+        f"errors of its shares reach {table.margin_errors.max():.2g}, and a share must be {FAR_FROM_ZERO:g} of them "
+        "above 0); collect more reports, allow a larger epsilon or leave the shares as they are"
     )
