@@ -176,8 +176,7 @@ def left_out(labels: Sequence[str], share: float) -> str:
 
 def margin_left_out(labels: Sequence[str], share: float) -> Note:
     """Say for which labels of a known question shares are not corrected, and what that does to intervals."""
-    said = left_out(labels, share)
-    text = f"{said[0].upper()}{said[1:]} to correct for them: the interval allows for any answer of theirs."
+    text = f"{left_out(labels, share)} to correct for them: the interval allows for any answer of theirs"
     return Note("margin-left-out", text)
 
 
