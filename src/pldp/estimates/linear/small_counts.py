@@ -255,12 +255,13 @@ def interval_around(
         errors = np.maximum(error, _NO_ERROR)
         half = reach * error + most if live else errors * biased_reach(float(np.max(reach)), most / errors)
     found = Interval(around - half, around + half)
+    if bias is not None:
+        found = Interval(np.minimum(found.low, estimates), np.maximum(found.high, estimates))
     if rare is not None:
-        (low, high), own = rare.ends(float(np.max(reach))), np.ravel(estimates)[rare.places]
-        wide = (own, own) if bias is None else (each.flat[rare.places] for each in found)
-        lowest, highest = wide
-        found.low.flat[rare.places] = np.minimum(low, lowest)
-        found.high.flat[rare.places] = np.maximum(high, highest)
+        own = np.ravel(estimates)[rare.places]
+        ends = zip(rare.ends(float(np.max(reach))), found, (np.minimum, np.maximum), strict=True)
+        for few, normal, farther in ends:
+            normal.flat[rare.places] = farther(few, own if bias is None else normal.flat[rare.places])
     return found
 
 

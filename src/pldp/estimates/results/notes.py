@@ -171,7 +171,7 @@ def left_out(labels: Sequence[str], share: float) -> str:
     """Name the labels of a known question that too few people gave, with their part of the population."""
     quoted = [f"‘{label}’" for label in labels]
     named = _some(quoted) if len(quoted) > 3 else " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
-    return f"too few answers from {named} ({100 * share:.2g} % of the population)"
+    return f"too few answers from {named} ({100 * share:.3g} % of the population)"
 
 
 def margin_left_out(labels: Sequence[str], share: float) -> Note:
