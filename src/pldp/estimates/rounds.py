@@ -204,7 +204,7 @@ class Change(Compared):
     def _plain(self) -> npt.NDArray[np.bool_]:
         """Whether the interval of each difference is so many standard errors to both sides of it."""
         normal = self.later.has_normal_error
-        return normal if self.bias is None else normal & np.ravel(self.bias.low == self.bias.high)
+        return normal if self.bias is None else normal & (self.bias.low == 0) & (self.bias.high == 0)
 
     @cached_property
     def statistic(self) -> float:

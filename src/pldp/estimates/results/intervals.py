@@ -78,7 +78,7 @@ class Interval(NamedTuple):
 
 
 def bias_of_difference(one: Interval | None, other: Interval | None) -> Interval | None:
-    """Return what one number less another may lack, given what each of them may.
+    """Return what differences of numbers may lack (`Result.bias`), given what each of both may.
 
     >>> bias_of_difference(Interval(np.array([0.0]), np.array([0.1])), None)
     Interval(low=array([0.]), high=array([0.1]))
@@ -86,8 +86,8 @@ def bias_of_difference(one: Interval | None, other: Interval | None) -> Interval
     if one is None and other is None:
         return None
     nothing = Interval(np.zeros(1), np.zeros(1))
-    more, less = one or nothing, other or nothing
-    return Interval(more.low - less.high, more.high - less.low)
+    (least, most), (other_least, other_most) = (map(np.ravel, each or nothing) for each in (one, other))
+    return Interval(least - other_most, most - other_least)
 
 
 def check_confidence(confidence: float) -> None:
@@ -230,9 +230,15 @@ def round_up(number: float) -> int:
 
 
 def find_lead(
-    labels: Sequence[Any], estimates: FloatArray, errors: FloatArray, reach: float, reports: int, *,
-    ends: Interval | None = None, bias: Interval | None = None,
-) -> Mapping[str, Any] | None:  # fmt: skip
+    labels: Sequence[Any],
+    estimates: FloatArray,
+    errors: FloatArray,
+    reach: float,
+    reports: int,
+    *,
+    ends: Interval | None = None,
+    bias: Interval | None = None,
+) -> Mapping[str, Any] | None:
     """Return the label of the largest number, and the `ties`: those whose difference to it may be 0, nearest first.
 
     `errors` are those of the differences, `reach` the standard errors that their intervals reach, unless these have

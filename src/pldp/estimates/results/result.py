@@ -261,8 +261,7 @@ class Result(Facts, ABC):
         top = int(np.argmax(self.estimates))
         numbers, errors, bias, ends = np.ravel(self.estimates), self.difference_errors(top), None, None
         if self.bias is not None:
-            own = Interval(*(np.ravel(each) for each in self.bias))
-            bias = bias_of_difference(Interval(own.low[top], own.high[top]), own)
+            bias = bias_of_difference(Interval(*(np.ravel(end)[top] for end in self.bias)), self.bias)
             ends = interval_around(numbers[top] - numbers, errors, reach, bias=bias, live=self.live is not None)
         return find_lead(self.labels, numbers, errors, reach, self.reports, ends=ends, bias=bias)
 
