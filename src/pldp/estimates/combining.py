@@ -29,7 +29,7 @@ from pldp.errors import CallError, EstimateError
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Facts, Note
-from pldp.estimates.results.intervals import Label
+from pldp.estimates.results.intervals import Interval, Label
 from pldp.estimates.results.options import known_shares
 from pldp.estimates.results.result import Result, Results
 from pldp.mechanisms.arrays import FloatArray
@@ -172,6 +172,7 @@ def _combine(
         names=names,
         shares=shares,
         standard_error=shares @ errors if same_people else np.sqrt(shares**2 @ errors**2),
+        bias=_bias(results, shares),
         assumption_free=beside,
     )
 
@@ -179,6 +180,18 @@ def _combine(
 def _numbers(result: Result, numbers: FloatArray) -> FloatArray:
     """Return the numbers that can be added up."""
     return np.ravel(numbers)[result.has_normal_error]
+
+
+def _bias(results: Sequence[Result], shares: FloatArray) -> Interval | None:
+    """Return what the sums over groups may lack, given what the numbers of each group may."""
+    if all(each.bias is None for each in results):
+        return None
+    each_bias = [each.bias or Interval(*np.zeros((2, *each.estimates.shape))) for each in results]
+    low, high = (
+        shares @ np.array([_numbers(each, end) for each, end in zip(results, ends, strict=True)])
+        for ends in zip(*each_bias, strict=True)
+    )
+    return Interval(low, high)
 
 
 def joint_facts(results: Sequence[Result], names: Sequence[str], like: Result, about: Mapping[Note, bool]) -> Facts:

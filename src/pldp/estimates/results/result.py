@@ -17,6 +17,7 @@ from pldp.estimates.results.intervals import (
     Interval,
     Label,
     Row,
+    bias_of_difference,
     check_confidence,
     find_lead,
     fit_confidence,
@@ -66,6 +67,9 @@ class Result(Facts, ABC):
         Confidence of the intervals where a method is not given another, and what the numbers are measured in.
     rare
         The numbers that too few reports speak for to have normal intervals; theirs are conservative.
+    bias
+        The least and the most that the truth may be above what each number is on average, where reports cannot tell;
+        intervals hold for all that is between. Standard errors do not contain it. `None` where there is none.
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
     live
@@ -81,6 +85,7 @@ class Result(Facts, ABC):
     distinct: str = ""
     live: int | None = None
     rare: SmallCounts | None = None
+    bias: Interval | None = None
     standard_error: FloatArray
 
     @property
@@ -146,8 +151,8 @@ class Result(Facts, ABC):
         The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible. Numbers that few
         reports speak for have conservative intervals instead (`pldp.estimates.linear.small_counts`).
         """
-        comparisons = self.estimates.size if simultaneous else 1
-        return interval_around(self.estimates, self.standard_error, self.reach(confidence, comparisons), rare=self.rare)
+        reach, live = self.reach(confidence, self.estimates.size if simultaneous else 1), self.live is not None
+        return interval_around(self.estimates, self.standard_error, reach, rare=self.rare, bias=self.bias, live=live)
 
     def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
         """Return how many standard errors intervals reach, each of them one of so many that hold together.
@@ -254,7 +259,11 @@ class Result(Facts, ABC):
             return None
         reach = self.reach(confidence, self.estimates.size - 1)
         top = int(np.argmax(self.estimates))
-        return find_lead(self.labels, np.ravel(self.estimates), self.difference_errors(top), reach, self.reports)
+        numbers, errors, bias, ends = np.ravel(self.estimates), self.difference_errors(top), None, None
+        if self.bias is not None:
+            bias = bias_of_difference(Interval(*(np.ravel(end)[top] for end in self.bias)), self.bias)
+            ends = interval_around(numbers[top] - numbers, errors, reach, bias=bias, live=self.live is not None)
+        return find_lead(self.labels, numbers, errors, reach, self.reports, ends=ends, bias=bias)
 
     def difference_errors(self, place: int) -> FloatArray:
         """Return at most the standard errors of the differences between one number and each."""
