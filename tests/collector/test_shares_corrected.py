@@ -36,7 +36,7 @@ def test_an_overview_and_an_estimate_show_what_is_corrected() -> None:
 
 def test_too_few_reports_to_correct_are_said_to_be_so() -> None:
     (mode, _) = overview(counted(60), 1, [], [], 1, reading=Reading(KNOWN))["questions"]
-    assert "say too little about 'late' to correct by it" in mode["corrected"]["missing"]
+    assert "too few answers from ‘yes’ and ‘no’" in mode["corrected"]["missing"]
 
 
 def test_settings_name_a_question_of_a_pair_and_all_its_labels(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 from helpers.claims import Z, runs
 from pldp.errors import EstimateError
 from pldp.estimates import estimate_fused
-from pldp.estimates.fused.services import common_drawing
+from pldp.estimates.fused.combine import common_drawing
+from pldp.estimates.fused.services import Subsets
 from pldp.estimates.fused.sets import FusedItems
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
@@ -89,7 +90,7 @@ def test_errors_that_are_too_small_would_be_found() -> None:
 
 def services_of(fused: Fused) -> FusedItems:
     """Return the reports of every service."""
-    return FusedItems.by_service(fused, FusedItems.by_subset(fused, "population"))
+    return FusedItems.by_service(fused, FusedItems.of(fused, Subsets.of(fused), "size", "population"))
 
 
 def test_levels_that_go_together_make_errors_larger_and_are_seen_in_the_labels() -> None:
@@ -110,11 +111,11 @@ def test_with_levels_that_have_nothing_to_do_with_each_other_services_share_only
     """The covariance of two services is then n/(n n′)·f(1 − f), whatever the levels are."""
     together = services_of(services(2, count=5000, gives=1.0)[0])
     (both,) = together.shared
-    mixes = [part.mix.shares for part in together.parts]
+    mixes = [part.mix.shares for part in together.parts.values()]
     singles = np.arange(len(ITEMS))[:, None]
-    contrasts = [part.expect_part(singles)[1] for part in together.parts]
-    found = common_drawing([both._replace(levels=np.outer(*mixes))], np.array([5000.0, 5000.0]), contrasts)
-    assert found[0, 1] == pytest.approx(np.full(len(ITEMS), 1 / 5000), rel=0.02)
+    contrasts = {place: part.expect_part(singles)[1] for place, part in together.parts.items()}
+    found = common_drawing([both._replace(levels=np.outer(*mixes))], np.array([[5000.0, 5000.0]]), contrasts, contrasts)
+    assert found[0, 0, 1] == pytest.approx(np.full(len(ITEMS), 1 / 5000), rel=0.02)
 
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
@@ -154,7 +155,7 @@ def test_one_service_alone_has_the_supports_that_its_own_estimate_has() -> None:
     """Without common people the formulas are those of one service."""
     fused, _ = services(5)
     alone = services_of(fused.only("s0"))
-    (part,) = alone.parts
+    (part,) = alone.parts.values()
     singles = np.arange(len(ITEMS))[:, None]
     assert alone.expected_error(singles) == pytest.approx(part.expected_error(singles), rel=1e-12)
     assert alone.item_weights == pytest.approx(1)

@@ -185,7 +185,7 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
         made.append(Service(name, channels[0], np.arange(20_000), outputs, channels=channels, **about))
     fused = replace(fuse(made), mean_only=True)
     joined = JoinedNumbers(fused, "weights", "population", "precision")
-    found = joined.mean
+    found = joined.result.mean
     numbers = np.zeros(len(fused.counts))
     for source, counted, cells in zip(fused.sources, joined.numbers, fused.cells.T, strict=True):
         here = cells != ABSENT
@@ -195,3 +195,19 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
     by_size = found.by_size
     assert by_size is not None
     assert by_size.standard_error**2 == pytest.approx(spread / 20_000, rel=0.02)
+
+
+def test_a_forged_report_moves_the_mean_by_as_much_as_stated() -> None:
+    """By the weights that people of each set of services really have; others were up to 5 % too small."""
+    fused, _, _ = numbers(9, "laplace", "sr", hidden=True, count=3000)
+    joined, moved = JoinedNumbers(fused, "weights", "population", "precision"), []
+    for subset, source in joined.counts:
+        place = int(np.flatnonzero(joined.subsets.of_tuple == subset)[0])
+        ends = []
+        for cell in (joined.numbers[source].argmin(), joined.numbers[source].argmax()):
+            row, one = fused.cells[[place]].copy(), np.eye(1, len(fused.counts), place, dtype=np.int64)[0]
+            row[0, source] = cell
+            forged = replace(fused, cells=np.concatenate([fused.cells, row]), counts=np.append(fused.counts - one, 1))
+            ends.append(estimate_fused(forged).estimates[0])
+        moved.append(ends[1] - ends[0])
+    assert joined.result.moves == pytest.approx(max(moved), rel=0.02)

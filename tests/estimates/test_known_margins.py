@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise, product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from helpers.claims import mean_is, rate_is, runs
+from helpers.claims import mean_is, mean_is_at_most, rate_is, runs
+from helpers.coverage import wrong
 from helpers.tables import pair_counts
 from pldp import Survey, Tally, estimate, tally
 from pldp.errors import AnswerError, EstimateError
-from pldp.estimates import Margin, Shares, correct_shares
-from pldp.estimates.kinds.cells import Cells
+from pldp.estimates import Interval, Margin, Shares, change, combine, correct_shares, trend
+from pldp.estimates.kinds.cells import Cells, table_counts
+from pldp.estimates.kinds.choice import side
 from pldp.estimates.kinds.sides import LabelSide
-from pldp.estimates.linear.evidence import LabelChances
+from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.margins import FAR_FROM_ZERO, _decoder, _Table
+from pldp.estimates.results.options import Options
 from pldp.mechanisms import Bits, Channel, build
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, simulate_reports
@@ -93,7 +100,7 @@ def test_a_bias_of_ten_points_is_removed_where_the_margin_explains_it(epsilon: f
     assert len(hits) < 5000 or 0.93 <= hits.mean() <= 0.97
     uncorrected = np.array([covers(estimate(each, "a"), TRUTH) for each in drawn[: runs(40, 100)]])
     assert uncorrected[:, [0, 2]].mean() < 0.01
-    assert not any(note.code == "margin-merged" for each in found for note in each.notes)
+    assert not any(note.code == "margin-left-out" for each in found for note in each.notes)
 
 
 @pytest.mark.parametrize("epsilon", [1, 2])
@@ -181,35 +188,308 @@ def test_levels_of_any_mechanism_are_pooled(mechanism: str, pool: str) -> None:
     assert (found[0].assumption_free is not None) is (pool == "precision")
 
 
-def eight_groups() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    generator = np.random.default_rng(3)
-    return generator.dirichlet(np.ones(6), 8).T, generator.dirichlet(np.full(8, 4.0)), generator.uniform(0.1, 0.4, 8)
+# --- groups too small to correct for ---
 
 
-def test_margins_too_noisy_to_divide_by_are_merged_and_it_is_said() -> None:
-    """6 × 8 cells at ε = 1: every group divided by on its own breaks down; merged by readiness, intervals cover."""
-    given, shares, ready = eight_groups()
-    survey, table, truth = form(6, 8, 1), answering(given, shares, ready), given @ shares
-    found = [
-        estimate(each, "a", known=known(shares)) for each in tallies(survey, table, 20_000, runs(150, 1000), seed=2)
-    ]
-    for each in found:
-        (note,) = [note for note in each.notes if note.code == "margin-merged"]
-        assert note.severity == "warning"
-        assert "m5" in note.text
-    assert max(float(each.standard_error.max()) for each in found) < 0.1
-    hits = np.array([covers(each, truth).mean() for each in found])
-    assert 0.94 <= hits.mean() <= 0.99
+@dataclass(frozen=True)
+class Cell:
+    """People of a population of values × groups, who answer as readily as their group does."""
+
+    population: np.ndarray
+    ready: tuple[float, ...]
+    reports: int
+    runs: int = runs(30, 1000)
+
+    @property
+    def known(self) -> np.ndarray:
+        return self.population.sum(axis=0)
+
+    @property
+    def truth(self) -> np.ndarray:
+        return self.population.sum(axis=1)
+
+    def tallies(self) -> Iterator[Tally]:
+        table = self.population * self.ready
+        yield from tallies(form(*table.shape, 1.5), table / table.sum(), self.reports, self.runs, seed=self.reports)
+
+    def hits(self, ends: Iterable[Interval]) -> np.ndarray:
+        """Return which intervals cover, runs × values."""
+        return np.array([(low <= self.truth) & (self.truth <= high) for low, high in ends])
+
+
+FOUR = np.array([[0.30, 0.05, 0.02, 0.01], [0.08, 0.20, 0.03, 0.01], [0.02, 0.05, 0.15, 0.08]])
+OTHER = np.outer([0.5, 0.3, 0.2], [0.5, 0.3, 0.15, 0.05])
+OTHER += np.array([[0.1, -0.05, -0.03, -0.02], [-0.08, 0.05, 0.02, 0.01], [-0.02, 0, 0.01, 0.01]])
+ALIKE = np.array([[0.6, 0.3, 0.1, 1], [0.3, 0.4, 0.3, 0], [0.1, 0.3, 0.6, 0]]) * [0.5, 0.25, 0.15, 0.1]
+"""All of the last group, a tenth of the population, answer a0: the farthest that a bias can be."""
+
+UNEVEN, FALLING = (0.3, 0.5, 0.9, 0.05), (0.9, 0.5, 0.3, 0.1)
+CELLS = {
+    "uneven, 1,500": Cell(FOUR, UNEVEN, 1_500),
+    "uneven, 6,000": Cell(FOUR, UNEVEN, 6_000),
+    "uneven, 50,000": Cell(FOUR, UNEVEN, 50_000),
+    "uneven, 500,000": Cell(FOUR, UNEVEN, 500_000),
+    "falling, 2,000": Cell(OTHER, FALLING, 2_000),
+    "falling, 8,000": Cell(OTHER, FALLING, 8_000),
+    "equal, 2,000": Cell(FOUR, (0.5,) * 4, 2_000),
+    "equal, 6,000": Cell(FOUR, (0.5,) * 4, 6_000),
+    "farthest, 20,000": Cell(ALIKE, (0.5, 0.5, 0.5, 0.005), 20_000),
+    "farthest, certain in half of the runs": Cell(ALIKE, (0.5, 0.5, 0.5, 0.149), 20_000),
+}
+
+
+@cache
+def found_in(name: str) -> list[Shares]:
+    cell = CELLS[name]
+    return [estimate(each, "a", known=known(cell.known)) for each in cell.tallies()]
+
+
+@cache
+def hits_in(name: str) -> np.ndarray:
+    return CELLS[name].hits(each.interval(0.95) for each in found_in(name))
+
+
+@cache
+def merged_hits(name: str) -> np.ndarray:
+    """Return the same for what was done before: groups too small to divide by joined the one most alike in readiness.
+
+    The least certain group joined until all were certain, and merged groups were divided by as one.
+    """
+    cell, ends = CELLS[name], []
+    for tallied in cell.tallies():
+        table, member = table_of(tallied), np.eye(len(cell.known))
+        covariance = table._covariance(table._influence(np.ones((4, 3)), np.eye(4)))
+        while True:
+            shares, error = table.margin @ member, np.sqrt(np.diag(member.T @ covariance @ member))
+            least = int((shares / error).argmin())
+            if shares[least] >= FAR_FROM_ZERO * error[least]:
+                break
+            ready = shares / (cell.known @ member)
+            apart = np.where(np.arange(len(shares)) == least, np.inf, abs(ready - ready[least]))
+            member[:, apart.argmin()] += member[:, least]
+            member = np.delete(member, least, axis=1)
+        factors = member @ (cell.known @ member / shares)
+        ratios = (table.shares @ member / shares) @ member.T
+        reach = 1.96 * np.sqrt(np.diag(table.corrected_covariance(factors, ratios)))
+        ends.append(Interval(table.shares @ factors - reach, table.shares @ factors + reach))
+    return cell.hits(ends)
+
+
+def table_of(tallied: Tally) -> _Table:
+    """Return the two-way table that a correction of one level is made of."""
+    asked = [tallied.survey.question(name) for name in "am"]
+    sides = [side(tallied, each, Options()) for each in asked]
+    cells = Cells.of(sides, label_chances(tallied.survey, "am"), table_counts(tallied, ("a", "m")), None)
+    return _Table.of(cells, [False, False], "precision")
+
+
+def uncovered(hits: Mapping[str, np.ndarray]) -> list[str]:
+    """Return the cells and values whose intervals surely cover less than 93 %, .01 of all judgements together."""
+    every = {(f"{name}: a{place}", True): [*column] for name, own in hits.items() for place, column in enumerate(own.T)}
+    return [*wrong(every, len(every))]
+
+
+def test_intervals_cover_whatever_small_groups_answer() -> None:
+    """Three ways to respond, 1,500 to 500,000 people, and a small group that answers as unlike the rest as can be."""
+    assert uncovered({name: hits_in(name) for name in CELLS}) == []
+    left_out = {name: np.mean([each.bias is not None for each in found_in(name)]) for name in CELLS}
+    assert min(left_out["uneven, 6,000"], left_out["farthest, 20,000"]) > 0.99
+    assert max(left_out["equal, 6,000"], left_out["uneven, 500,000"]) < 0.01
+    assert 0.2 < left_out["farthest, certain in half of the runs"] < 0.8
+
+
+@pytest.mark.parametrize("name", ["equal, 6,000", "uneven, 500,000", "farthest, 20,000"])
+def test_intervals_are_not_too_long_where_nothing_is_left_out_or_the_bias_is_the_farthest(name: str) -> None:
+    hits = {(f"{name}: a{place}", False): [*column] for place, column in enumerate(hits_in(name).T)}
+    assert not [*wrong(hits, 2 * len(hits))]
+
+
+@pytest.mark.parametrize("name", ["uneven, 6,000", "uneven, 50,000"])
+def test_merged_groups_would_not_cover(name: str) -> None:
+    """The same tallies, corrected as before: differences between merged groups remain."""
+    hits = merged_hits(name)
+    assert uncovered({name: hits})
+    assert hits.mean() < 0.6
+
+
+def test_more_people_never_lower_coverage() -> None:
+    """From 1,500 to 50,000 people, whose smallest group is left out, by the test of a mean; merged groups fail it.
+
+    Of 500,000 people it is certain enough: then intervals cover as often as they say.
+    """
+    names = [name for name in CELLS if name.startswith("uneven")]
+    for few, many in pairwise(names[:3]):
+        assert mean_is_at_most((hits_in(few).astype(float) - hits_in(many)).mean(axis=1), 0.0)
+    before = (merged_hits(names[0]).astype(float) - merged_hits(names[2])).mean(axis=1)
+    assert not mean_is_at_most(before, 0.0)
+
+
+SMALL = np.array([0.1, 0.5, 0.4])
+HARDLY = np.array([0.02, 0.5, 0.3])
+"""How readily people answer whose first group is left out."""
+
+
+def small_group_of(asked: str) -> tuple[list[Shares], list[Shares]]:
+    """Correct reports of two levels, and return what comes by precision and by size, where there is that."""
+    survey = survey_from_mapping(HIDDEN) if asked == "hidden" else mixed(asked)
+    table, found = answering(GIVEN, SMALL, HARDLY), []
+    for seed in range(runs(6, 300)):
+        generator = np.random.default_rng(seed)
+        cell, level = generator.choice(9, 20_000, p=table.ravel()), generator.integers(0, 2, 20_000, dtype=np.uint8)
+        people = Population({"a": cell // 3, "m": cell % 3}, dict.fromkeys("am", level))
+        counted = tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("a", "m")])
+        found.append(estimate(counted, "a", known=known(SMALL)))
+    return found, [each.assumption_free for each in found if each.assumption_free is not None]
+
+
+@pytest.mark.parametrize("asked", ["krr", "oue", "hidden"])
+def test_small_groups_are_left_out_at_all_levels_too(asked: str) -> None:
+    """Two levels that show or are hidden, together and by size; all judgements err with .01 at most."""
+    truth, found = GIVEN @ SMALL, small_group_of(asked)
+    assert np.mean([each.bias is not None for own in found for each in own]) > 0.95
+    hits = [np.array([(low <= truth) & (truth <= high) for low, high in (each.interval(0.95) for each in own)])
+            for own in found]  # fmt: skip
+    assert len(hits[1]) > 0.9 * len(hits[0])
+    rows = {(f"{asked}: a{place} {way}", True): [*column]
+            for way, own in zip(("together", "by size"), hits, strict=True)
+            for place, column in enumerate(own.T)}  # fmt: skip
+    assert not [*wrong(rows, 3 * len(rows))]
+
+
+def left_out(seed: int = 1) -> Shares:
+    cell = CELLS["uneven, 6,000"]
+    (counted,) = replace(cell, runs=1, reports=cell.reports + seed).tallies()
+    return estimate(counted, "a", known=known(cell.known))
+
+
+def test_the_interval_is_that_of_any_answer_of_who_is_left_out() -> None:
+    """e + U/2 ± s·cv(U/2s) at every confidence, of one number and of all; e/(1 − U) is shown."""
+    cell = CELLS["uneven, 6,000"]
+    (counted,) = replace(cell, runs=1).tallies()
+    found, table = estimate(counted, "a", known=known(cell.known)), table_of(counted)
+    sure = np.array([True, True, True, False])
+    factors, ratios = np.where(sure, cell.known / table.margin, 0), np.where(sure, table.shares / table.margin, 0)
+    least, error = table.shares @ factors, np.sqrt(np.diag(table.corrected_covariance(factors, ratios)))
+    part = float(cell.known[3])
+    assert np.allclose(found.standard_error, error)
+    assert np.allclose(found.shares, least / (1 - part))
+    for confidence, comparisons in product((0.5, 0.95, 0.999), (1, 3)):
+        own = 1 - (1 - confidence) / comparisons
+        reach = error * np.sqrt(stats.ncx2.ppf(own, 1, (part / 2 / error) ** 2))
+        low, high = found.interval(confidence, simultaneous=comparisons > 1)
+        assert np.allclose([low, high], [least + part / 2 - reach, least + part / 2 + reach])
+        assert ((low < least) & (least + part < high)).all()
+    (note,) = [note for note in found.notes if note.code == "margin-left-out"]
+    assert note.severity == "warning"
+    assert note.text == (
+        "too few answers from ‘m3’ (10 % of the population) to correct for them: the interval allows for any answer of "
+        "theirs"
+    )
+
+
+def test_the_share_shown_is_never_outside_what_is_possible() -> None:
+    """Where e is below 0, or above what the others can be, e/(1 − U) would lie outside e … e + U."""
+    nobody = np.vstack([FOUR[:2] + FOUR[2] / 2, np.zeros(4)])
+    for each in replace(CELLS["uneven, 6,000"], population=nobody, runs=20).tallies():
+        found = estimate(each, "a", known=known(nobody.sum(axis=0)))
+        assert (found.bias.low <= 0).all()
+        assert (found.bias.high >= 0).all()
+        low, high = found.interval(0.1)
+        assert ((low <= found.shares) & (found.shares <= high)).all()
+
+
+def test_every_output_has_the_same_interval() -> None:
+    found = left_out()
+    low, high = (ends.tolist() for ends in found.interval())
+    assert ([row.low for row in found.rows()], [row.high for row in found.rows()]) == (low, high)
+    content = found.to_mapping()
+    assert [row["low"] for row in content["rows"]] == low
+    assert json.loads(json.dumps(content)) == content
+    assert found.to_frame(library="pandas")["high"].tolist() == high
+    assert high[0] - low[0] > 0.1 > 2 * 1.96 * found.standard_error[0]
+
+
+def test_differences_sums_and_rankings_allow_for_what_is_left_out_of_each() -> None:
+    """Of both rounds it is U more or U less; of sums over groups their parts of it."""
+    one, two = left_out(1), left_out(2)
+    rounds = change(two, one, overlap=0)
+    error = np.hypot(one.standard_error, two.standard_error)
+    middle = two.shares + sum(two.bias) / 2 - one.shares - sum(one.bias) / 2
+    reach = error * np.sqrt(stats.ncx2.ppf(0.95, 1, (0.1 / error) ** 2))
+    assert np.allclose(rounds.interval(0.95), [middle - reach, middle + reach])
+    assert not rounds.test().rejected
+    assert change(replace(two, shares=two.shares + 0.3), one, overlap=0).test().rejected
+    whole = combine({"x": one, "y": two}, {"x": 0.5, "y": 0.5})
+    assert np.allclose(whole.bias, (np.array(one.bias) + np.array(two.bias)) / 2)
+    assert whole.interval().high[0] - whole.interval().low[0] > 0.1
+    assert all(np.allclose(ends[:3], own) for ends, own in zip(trend([one, two]).interval(simultaneous=False),
+                                                               one.interval(), strict=True))  # fmt: skip
+    alone = replace(one, bias=None)
+    assert alone.lead()["tied"] == 0
+    assert one.lead()["tied"] == 1
+    near = replace(one, shares=one.shares - [0.04, 0, 0]).lead()["ties"][0]
+    assert near["low"] < 0 < near["difference"]
+    assert near["more"] is None  # what is left out may be more than the difference, however many answer
+    with_plan = replace(one, live=6_000)
+    assert np.allclose(with_plan.interval().high, one.shares + one.bias.high + one.standard_error * with_plan.reach())
+
+
+def test_numbers_of_few_reports_have_the_longer_of_both_intervals() -> None:
+    population = np.array([[0.004], [0.496], [0.5]]) * KNOWN
+    (counted,) = tallies(form(3, 3, 6), population, 1_000, 1)
+    found = estimate(counted, "a")
+    assert found.conservative.tolist() == [True, False, False]
+    for most in (0.0001, 0.05):
+        biased = replace(found, bias=Interval(np.full(3, -most), np.full(3, most)))
+        normal = replace(biased, rare=None)
+        low, high = biased.interval()
+        assert np.allclose(
+            low, np.minimum(normal.interval().low, np.where(found.conservative, found.interval().low, 1))
+        )
+        assert np.allclose(
+            high, np.maximum(normal.interval().high, np.where(found.conservative, found.interval().high, 0))
+        )
+        reach = found.standard_error * np.sqrt(stats.ncx2.ppf(0.95, 1, (most / found.standard_error) ** 2))
+        assert np.allclose(normal.interval(), [found.shares - reach, found.shares + reach])
+
+
+def test_a_test_of_change_rejects_exactly_if_an_interval_for_all_excludes_no_change() -> None:
+    one, two = left_out(1), left_out(2)
+    decisions = []
+    for moved in np.linspace(0, 0.3, 31):
+        found = change(replace(two, shares=two.shares + moved), one, overlap=0)
+        low, high = found.interval(0.95, simultaneous=True)
+        assert found.test(0.95).rejected is bool(((low > 0) | (high < 0)).any())
+        decisions.append(found.test(0.95).rejected)
+    assert decisions[0] is False
+    assert decisions[-1] is True
+
+
+def test_where_nothing_is_left_out_the_numbers_are_the_former_ones() -> None:
+    """Σ known(m)·π̂(a, m)/π̂(m) and its covariance, bit by bit."""
+    for counted in tallies(form(3, 3, 1), answering(GIVEN, KNOWN, READY), 20_000, 5):
+        found, table = estimate(counted, "a", known=known(KNOWN)), table_of(counted)
+        assert found.bias is None
+        assert np.array_equal(found.shares, table.shares @ (KNOWN / table.margin))
+        covariance = table.corrected_covariance(KNOWN / table.margin, table.shares / table.margin)
+        assert np.array_equal(found.covariance, covariance)
+        reach = NormalDist().inv_cdf(0.975) * found.standard_error
+        assert np.array_equal(found.interval(0.95), [found.shares - reach, found.shares + reach])
 
 
 def test_too_few_reports_are_refused_in_one_line() -> None:
+    """One line that names the groups and what can be done."""
     (few,) = tallies(form(3, 3, 1), answering(GIVEN, KNOWN, READY), 60, 1)
-    words = rf"60 reports say too little about 'm' to correct by it.*{FAR_FROM_ZERO:g} of them above 0"
-    with pytest.raises(EstimateError, match=words):
+    with pytest.raises(EstimateError) as raised:
         estimate(few, "a", known=known(KNOWN))
-    (one,) = tallies(form(3, 3, 1), answering(GIVEN, KNOWN, READY), 1, 1)
-    with pytest.raises(EstimateError, match="^1 report says too little"):
-        estimate(one, "a", known=known(KNOWN))
+    assert str(raised.value) == (
+        "too few answers from ‘m0’, ‘m1’ and ‘m2’ (100 % of the population) to correct by 'm', and at most 20 % can be "
+        "left out: collect more reports, allow a larger epsilon or leave the shares as they are"
+    )
+    small = Cell(FOUR, (0.5, 0.5, 0.5, 0.005), 20_000, 1)
+    (more,) = replace(small, population=FOUR * np.array([0.8, 0.8, 0.8, 2.6])).tallies()
+    with pytest.raises(EstimateError, match=r"^too few answers from ‘m3’ \(26 % of the population\)"):
+        estimate(more, "a", known=known(np.array([0.32, 0.24, 0.18, 0.26])))
 
 
 def some(reports: int = 20_000) -> Tally:

@@ -30,7 +30,7 @@ from pldp.errors import CallError, EstimateError
 from pldp.estimates.results import notes
 
 from pldp.estimates.results.facts import Facts, Note
-from pldp.estimates.results.intervals import Label
+from pldp.estimates.results.intervals import Interval, Label
 from pldp.estimates.results.options import known_shares
 from pldp.estimates.results.result import Result, Results
 from pldp.mechanisms.arrays import FloatArray
@@ -143,10 +143,6 @@ def _combine(
     if not first.has_normal_error.any():
         raise EstimateError(f"{first.question!r} has no number that can be added up over groups")
     errors = np.array([_numbers(each, each.standard_error) for each in results])
-    bias = None
-    if any(each.bias is not None for each in results):
-        every = [np.zeros(first.estimates.size) if each.bias is None else each.bias for each in results]
-        bias = np.asarray(shares @ [_numbers(each, own) for each, own in zip(results, every, strict=True)])
     about = {
         **dict.fromkeys(scaled, True),
         notes.QUANTILES_LEFT_OUT: not first.has_normal_error.all(),
@@ -171,7 +167,7 @@ def _combine(
         shares=shares,
         standard_error=shares @ errors if same_people else np.sqrt(shares**2 @ errors**2),
         differ=first.differ,
-        bias=bias,
+        bias=_bias(results, shares),
         alike=alike_of(results, partial(_combine, names=names, shares=shares, scaled=scaled, same_people=same_people)),
     )
 
@@ -186,6 +182,18 @@ def alike_of(results: Sequence[Result], made: Callable[[Sequence[Result]], Some]
 def _numbers(result: Result, numbers: FloatArray) -> FloatArray:
     """Return the numbers that can be added up."""
     return np.ravel(numbers)[result.has_normal_error]
+
+
+def _bias(results: Sequence[Result], shares: FloatArray) -> Interval | None:
+    """Return what the sums over groups may lack, given what the numbers of each group may."""
+    if all(each.bias is None for each in results):
+        return None
+    each_bias = [each.bias or Interval(*np.zeros((2, *each.estimates.shape))) for each in results]
+    low, high = (
+        shares @ np.array([_numbers(each, end) for each, end in zip(results, ends, strict=True)])
+        for ends in zip(*each_bias, strict=True)
+    )
+    return Interval(low, high)
 
 
 def joint_facts(results: Sequence[Result], names: Sequence[str], like: Result, about: Mapping[Note, bool]) -> Facts:

@@ -16,7 +16,13 @@ Given the true values (x, y), both answers are perturbed independently, so E[ψ 
 one question at a time: no covariance of the cells of the table is ever built.
 
 A ratio of two noisy numbers has an error only where the lower one is far from 0. Groups whose share among those who
-answered is less than `FAR_FROM_ZERO` of its standard errors are merged with others, and the result says so.
+answered is less than `FAR_FROM_ZERO` of its standard errors are left out. They are U = Σ known(m) of the population and
+contribute something from 0 to U, whatever they answer:
+
+    e_a = Σ_sure known(m)·π̂(a, m)/π̂(m),        f(a) is from E e_a to E e_a + U,
+
+and intervals are those of e with this bias. The number shown, e_a/(1 − U), takes them to be like the others. (Merged
+with groups that are not just as ready to answer, they would bias it by more than its error, the more people answer.)
 
 Reference: Holt, Smith, "Post Stratification" (1979).
 """
@@ -24,11 +30,13 @@ Reference: Holt, Smith, "Post Stratification" (1979).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NoReturn, cast
+from typing import Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.cells import Cells, table_counts
@@ -39,6 +47,7 @@ from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
+from pldp.estimates.results.intervals import Interval
 from pldp.estimates.results.options import Known, Options, Pool, Target, check_pooling, known_shares, one_of
 from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
@@ -47,34 +56,21 @@ from pldp.tallies import Tally
 FAR_FROM_ZERO: Final = 6.0
 """Standard errors that a group's share must be away from 0, to be divided by."""
 
-
-@dataclass(frozen=True, eq=False)
-class Margin:
-    """A question whose shares in the population are known; `notes` say whether they were scaled to sum to 1."""
-
-    question: str
-    labels: tuple[str, ...]
-    shares: FloatArray
-    notes: tuple[Note, ...]
-
-    @classmethod
-    def of(cls, survey: Survey, known: Known) -> Margin:
-        """Read `{question: {label: share}}`; shares are above 0 and sum to 1, or to 100 if they are percentages."""
-        if not isinstance(known, Mapping) or len(known) != 1:
-            raise EstimateError(
-                'known must name one question with the share of each of its labels, {"late": {"yes": 0.2, "no": 0.8}}'
-            )
-        ((name, given),) = known.items()
-        asked = cast("Choice", survey.question(name))  # or another kind whose answer is one label
-        if asked.domain != "labels":
-            raise EstimateError(f"known: question {name!r} must be a choice of one label, not of kind {asked.kind}")
-        shares, scaled = known_shares(given, asked.values, f"known: question {name!r}", repr(name), "label")
-        return cls(name, asked.values, shares, scaled)
+MOST_LEFT_OUT: Final = 0.2
+"""Part of the population for which shares need not be corrected; with more, intervals would say next to nothing."""
 
 
-def check_known(survey: Survey, known: Known) -> None:
-    """Refuse what cannot be the known shares of a question of this survey."""
-    Margin.of(survey, known)
+def check_known(survey: Survey, known: Known) -> tuple[Choice, FloatArray, tuple[Note, ...]]:
+    """Return the question whose shares are known, the shares, and a note if they had to be scaled to sum to 1."""
+    if not isinstance(known, Mapping) or len(known) != 1:
+        raise EstimateError(
+            'known must name one question with the share of each of its labels, {"late": {"yes": 0.2, "no": 0.8}}'
+        )
+    ((name, given),) = known.items()
+    asked = cast("Choice", survey.question(name))  # or another kind whose answer is one label
+    if asked.domain != "labels":
+        raise EstimateError(f"known: question {name!r} must be a choice of one label, not of kind {asked.kind}")
+    return asked, *known_shares(given, asked.values, f"known: question {name!r}", repr(name), "label")
 
 
 def uncorrected_notes(tally: Tally, known: Known) -> dict[str, Note]:
@@ -82,7 +78,7 @@ def uncorrected_notes(tally: Tally, known: Known) -> dict[str, Note]:
 
     A question can be corrected if it was tallied as a pair with the known one.
     """
-    name = Margin.of(tally.survey, known).question
+    name = check_known(tally.survey, known)[0].name
     domains = {each.name: each.domain for each in tally.survey.questions}
     pairs = (pair for pair in tally.paired if len(pair) == 2 and name in pair)
     paired = {other for pair in pairs for other in pair if domains[other] == "labels"} - {name}
@@ -123,57 +119,68 @@ def correct_shares(
     >>> corrected.method, round(float(corrected.shares.sum()), 9)
     ("unbiased, pooled by precision, corrected to the known shares of 'late'", 1.0)
     """
-    margin = Margin.of(tally.survey, known)
-    _refuse_options(tally.survey, question, margin, method, pool, target)
-    asked = [cast("Choice", tally.survey.question(name)) for name in (question, margin.question)]
-    chances = label_chances(tally.survey, (question, margin.question))
+    margin, population, scaled = check_known(tally.survey, known)
+    asked = _choice(tally.survey, question, margin.name, method, pool, target)
+    chances = label_chances(tally.survey, (question, margin.name))
     # Shares of one question by size are too rough with hidden levels, and only say which weights are good.
     alone = Options(pool=pool if chances.visible else "precision")
-    cells = _cells(tally, chances, [side(tally, each, alone) for each in asked])
-    table = _Table.of(cells, [bool(each.stages) for each in asked], pool)
-    member = _merge(table, margin)
-    found = table.margin @ member
-    factors, ratios = member @ (margin.shares @ member / found), (table.shares @ member / found) @ member.T
+    cells = _cells(tally, chances, [side(tally, each, alone) for each in (asked, margin)])
+    table = _Table.of(cells, [bool(each.stages) for each in (asked, margin)], pool)
+    found = np.where(table.certain, table.margin, np.inf)
+    left = [name for name, certain in zip(margin.values, table.certain, strict=True) if not certain]
+    part = float(population[~table.certain].sum())
+    if part > MOST_LEFT_OUT:
+        most = f"to correct by {margin.name!r}, and at most {100 * MOST_LEFT_OUT:g} % can be left out"
+        todo = "collect more reports, allow a larger epsilon or leave the shares as they are"
+        raise EstimateError(f"{notes.left_out(left, part)} {most}: {todo}")
+    factors, ratios = population / found, table.shares / found
+    least = table.shares @ factors
+    shares = np.clip(least / (1 - part), least, least + part)
     together = pool == "precision" and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
     covariance = table.corrected_covariance(factors, ratios)
     own, other = (each.margin for each in cells.sides)
-    merged = sorted(np.flatnonzero(group).tolist() for group in member.T if group.sum() > 1)
-    named = [[margin.labels[place] for place in places] for places in merged]
+    free = None
+    if together:
+        with suppress(EstimateError):
+            free = correct_shares(tally, question, known, pool="size")
     return Shares(
         question=question,
-        text=asked[0].text,
+        text=asked.text,
         values=own.values,
-        shares=table.shares @ factors,
+        shares=shares,
         standard_error=standard_errors(covariance),
+        bias=Interval(least - shares, least + part - shares) if left else None,
         covariance_matrix=covariance,
         reports=int(table.linear.reports),
-        manipulation=table.manipulation(factors),
-        method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.question!r}",
+        manipulation=table.manipulation(factors) / (1 - part),
+        method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.name!r}",
         target=target,
         homogeneity=own.homogeneity,
-        assumption_free=correct_shares(tally, question, known, pool="size") if together else None,
-        assumptions=(notes.like_those_who_did_not(margin.question), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
+        assumption_free=free,
+        assumptions=(notes.like_those_who_did_not(margin.name), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
         notes=(
             *dict.fromkeys((*own.notes, *other.notes)),
-            *margin.notes,
-            *((notes.margin_merged(margin.question, named),) if named else ()),
-            notes.who_answered(margin.question, margin.labels, table.margin, margin.shares),
+            *scaled,
+            *((notes.margin_left_out(left, part),) if left else ()),
+            *((notes.NO_FREE_CORRECTION,) if together and free is None else ()),
+            notes.who_answered(margin.name, margin.values, table.margin, population),
         ),
     )
 
 
-def _refuse_options(survey: Survey, question: str, margin: Margin, method: str | None, pool: str, target: str) -> None:
-    """Refuse what contradicts a correction."""
+def _choice(survey: Survey, question: str, margin: str, method: str | None, pool: str, target: str) -> Choice:
+    """Return the question to correct; refuse what contradicts a correction."""
     asked = survey.question(question)
     if asked.domain != "labels":
         raise EstimateError(f"known corrects shares of choices of one label; question {question!r} is of {asked.kind}")
-    if question == margin.question:
+    if question == margin:
         raise EstimateError(f"the shares of {question!r} are known: name the question that they are to correct")
     check_pooling(pool, target)
     if target != "population":
         raise EstimateError('known corrects to the population: target must be "population", not "respondents"')
     one_of("method, where shares are corrected to known ones,", method or "unbiased", ("unbiased",))
+    return cast("Choice", asked)
 
 
 def _cells(tally: Tally, chances: LabelChances, sides: Sequence[Side]) -> Cells:
@@ -181,10 +188,8 @@ def _cells(tally: Tally, chances: LabelChances, sides: Sequence[Side]) -> Cells:
     question, margin = (each.margin.question for each in sides)
     counts = table_counts(tally, (question, margin))
     if not counts:
-        raise EstimateError(
-            f"known: questions {question!r} and {margin!r} were not tallied as a pair; tally the reports with "
-            f"pairs=[({question!r}, {margin!r})]"
-        )
+        untallied = f"known: questions {question!r} and {margin!r} were not tallied as a pair"
+        raise EstimateError(f"{untallied}; tally the reports with pairs=[({question!r}, {margin!r})]")
     if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers both {question!r} and {margin!r}, so there is nothing to correct")
     return Cells.of(sides, chances, counts, None)
@@ -213,15 +218,13 @@ class _Table:
         linear, _ = cells.decode(pool)
         evidence, marks = linear.evidence, []
         for axis, own in enumerate(cells.sides):
-            whole = np.eye(own.size + 1)[-1]
-            forms = cast("LabelSide", own).forms
+            whole, forms = np.eye(own.size + 1)[-1], cast("LabelSide", own).forms
             of_level = [_decoder(form, own.margin.possible, plain=tracked[axis]) for form in forms]
             decoded = [np.stack([whole - each, each], axis=1) for each in of_level]
             marks.append(np.array([decoded[cells.levels(axis)[level]] for level in evidence.levels]))
         first, second = marks
-        counted = np.zeros((len(evidence.levels), first.shape[2] * second.shape[2]))
-        counted[:, -linear.weights.shape[2] :] = linear.weights[0]
-        counted = counted.reshape(len(counted), first.shape[2], -1)
+        weights, states = linear.weights[0], first.shape[2] * second.shape[2]
+        counted = np.pad(weights, ((0, 0), (states - weights.shape[1], 0))).reshape(len(weights), first.shape[2], -1)
         none = np.zeros((first.shape[3], second.shape[3]))
         marked = np.array([cells.marked.get(shown, none) for shown in cells.chances.combinations]) / evidence.reports
         undo = evidence.undo[evidence.levels]
@@ -234,9 +237,11 @@ class _Table:
         return np.asarray(self.shares.sum(axis=0))
 
     @cached_property
-    def margin_covariance(self) -> FloatArray:
+    def certain(self) -> npt.NDArray[np.bool_]:
+        """Which groups have shares that can be divided by."""
         size, groups = self.shares.shape
-        return self._covariance(self._influence(np.ones((groups, size)), np.eye(groups)))
+        errors = standard_errors(self._covariance(self._influence(np.ones((groups, size)), np.eye(groups))))
+        return np.asarray(self.margin >= FAR_FROM_ZERO * np.maximum(errors, np.finfo(np.float64).tiny))
 
     def corrected_covariance(self, factors: FloatArray, ratios: FloatArray) -> FloatArray:
         """Return the covariance of the corrected shares, to first order: that of ψ for these c_m and r_am."""
@@ -269,10 +274,8 @@ class _Table:
             tables = norm_sub(evidence.joint[:, :, -1].T.ravel())
         total, means = 0.0, 0.0
         for level, joint in zip(evidence.levels, tables.reshape(-1, *self.shares.shape), strict=True):
-            one, two = (
-                cast("LabelSide", side).marks(place)
-                for side, place in zip(self.cells.sides, combinations[level], strict=True)
-            )
+            places = zip(self.cells.sides, combinations[level], strict=True)
+            one, two = (cast("LabelSide", side).marks(place) for side, place in places)
             beside = np.tensordot(joint, two, 1)  # for every x, the products of two marks of the group
             for shown in np.flatnonzero(evidence.chance[:, level]):
                 own, chance = influence[shown], evidence.chance[shown, level]
@@ -284,11 +287,7 @@ class _Table:
 
     def manipulation(self, factors: FloatArray) -> float:
         """Return how many people one forged report counts as at most: both answers are forged, in a rare group."""
-        values, groups = (np.arange(size) for size in self.shares.shape)
-        one, two = (
-            (each[:, own, :, own] + each[:, own, :, -1]).swapaxes(0, 1)
-            for each, own in ((self.first, values), (self.second, groups))
-        )
+        one, two = (np.einsum("taxa->tax", each[..., :-1]) + each[..., -1] for each in (self.first, self.second))
         people = np.einsum("ts,txy,tax,tmy->sam", self.undo, self.counted, one, two)
         return float(np.abs(people * factors).max())
 
@@ -306,34 +305,3 @@ def _decoder(form: LabelArrays, shares: FloatArray, *, plain: bool) -> FloatArra
         return weights
     parts = np.maximum(along, 0.0) + np.finfo(np.float64).tiny
     return np.asarray(weights + np.outer(parts / parts.sum(), whole - weights.sum(axis=0)))
-
-
-def _merge(table: _Table, margin: Margin) -> FloatArray:
-    """Return groups of labels whose shares can be divided by, labels × groups.
-
-    The least certain group joins the one whose people answered about as readily, π̂(m)/known(m), until all are certain:
-    groups that answer alike need no correction among themselves.
-    """
-    member = np.eye(len(margin.labels))
-    while True:
-        shares, variance = table.margin @ member, np.diag(member.T @ table.margin_covariance @ member)
-        certainty = shares / np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
-        least = int(certainty.argmin())
-        if certainty[least] >= FAR_FROM_ZERO:
-            return member
-        if len(shares) == 2:
-            _refuse_margin(margin, table)
-        ready = shares / (margin.shares @ member)
-        apart = np.where(np.arange(len(shares)) == least, np.inf, np.abs(ready - ready[least]))
-        member[:, apart.argmin()] += member[:, least]
-        member = np.delete(member, least, axis=1)
-
-
-def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
-    reports, error = int(table.linear.reports), float(standard_errors(table.margin_covariance).max())
-    raise EstimateError(
-        f"{reports:,} {'report says' if reports == 1 else 'reports say'} too little about {margin.question!r} to "
-        f"correct by it: standard errors of its shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of "
-        "them above 0 in at least two groups; collect more reports, allow a larger epsilon or leave the shares as they "
-        "are"
-    )

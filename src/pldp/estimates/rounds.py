@@ -39,14 +39,17 @@ from statistics import NormalDist
 from typing import Any, ClassVar, Final, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.combining import alike_of, by_question, joint_facts
+from pldp.estimates.linear.small_counts import interval_around
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Facts, PersonWeights
 from pldp.estimates.results.intervals import (
     Interval,
     Label,
+    bias_of_difference,
     check_confidence,
     fit_reach,
     linear_reach,
@@ -155,8 +158,13 @@ class Change(Compared):
         """
         comparisons = self.estimates.size if simultaneous else 1
         wanted = 1 - (1 - self._confidence(confidence)) / comparisons
-        reach = self._reach(wanted) * self.standard_error + (0.0 if self.bias is None else self.bias)
-        ends = Interval(self.estimates - reach, self.estimates + reach)
+        ends = interval_around(
+            self.estimates,
+            self.standard_error,
+            self._reach(wanted),
+            bias=self.bias,
+            live=self.later.live is not None,
+        )
         normal = self.later.has_normal_error
         if normal.all():
             return ends
@@ -193,12 +201,18 @@ class Change(Compared):
         return high
 
     @cached_property
-    def statistic(self) -> float:
-        """The largest difference in standard errors; of a quantile, of those at which its interval ends at 0."""
+    def _plain(self) -> npt.NDArray[np.bool_]:
+        """Whether the interval of each difference is so many standard errors to both sides of it."""
         normal = self.later.has_normal_error
+        return normal if self.bias is None else normal & (self.bias.low == 0) & (self.bias.high == 0)
+
+    @cached_property
+    def statistic(self) -> float:
+        """The largest difference in standard errors; of quantiles, or with bias, those whose interval ends at 0."""
+        normal = self._plain
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = abs(self.estimates / self.standard_error)[normal]
-        largest = max(ratios[~np.isnan(ratios)].tolist(), default=np.nan)
+        largest = max(ratios[~np.isnan(ratios)].tolist(), default=np.nan if normal.any() else 0.0)
         low, high = largest, _FARTHEST
         if normal.all() or not largest < _FARTHEST or not self._excludes_zero(low):
             return largest
@@ -208,9 +222,9 @@ class Change(Compared):
         return low
 
     def _excludes_zero(self, reach: float) -> bool:
-        """Say whether the interval of a quantile that reaches so many standard errors lies on one side of 0."""
+        """Say whether the interval of such a number that reaches so many standard errors lies on one side of 0."""
         low, high = self.interval(1 - 2 * NormalDist().cdf(-max(reach, 1e-6)))
-        return bool((((low > 0) | (high < 0)) & ~self.later.has_normal_error).any())
+        return bool((((low > 0) | (high < 0)) & ~self._plain).any())
 
     def test(self, confidence: float | None = None) -> ChangeTest:
         """Test whether anything changed, with false alarms at the rate 1 − confidence."""
@@ -296,14 +310,13 @@ def difference(later: Result, earlier: Result, overlap: int | None, groups: tupl
     facts = compare_rounds([earlier, later], names, overlap, groups=bool(groups))
     variance = np.ravel(later.standard_error) ** 2 + np.ravel(earlier.standard_error) ** 2
     variance += worst_overlap(later, earlier, shared_people(later, earlier, overlap))
-    bias = [np.ravel(each.bias) for each in (later, earlier) if each.bias is not None]
     return Change.of(
         facts,
         rounds=(earlier, later),
         names=groups,
         standard_error=np.sqrt(variance),
         differ=later.differ,
-        bias=np.sum(bias, axis=0) if bias else None,
+        bias=bias_of_difference(later.bias, earlier.bias),
         alike=alike_of([earlier, later], lambda pair: difference(pair[1], pair[0], overlap, groups)),
     )
 

@@ -10,9 +10,6 @@ whatever levels depend on. A person's numbers are combined as Σ_j w_j z_j with 
 | `"posterior"` | 1/V_j at the person's own posterior instead (UWA): depends on the noise, so slightly biased |
 | `"fitted"` | none: the mean of the fitted density |
 
-A person's reports are independent given the number, so with the spread M of the numbers between people those of subset
-p, who gave to the same services, have the mean Σ_j w_pj z̄_pj with the variance (Σ_j w_pj² V_j + M)/n_p.
-
 The population is estimated by a smooth density. Where numbers were asked for their mean only, or services hide levels,
 two moments take its place (`two_moments`), and the last two methods, which need more than that, are refused.
 """
@@ -27,7 +24,8 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from pldp.errors import EstimateError
-from pldp.estimates.fused.services import Subsets, join_note, require_method
+from pldp.estimates.fused.combine import OWN_ERRORS, Joined
+from pldp.estimates.fused.services import Part, Subsets, join_note, mixed_services, source_groups
 from pldp.estimates.kinds.number import SPLINES, fit_progress, pool_by_size
 from pldp.estimates.kinds.number_result import (
     WORDS,
@@ -42,8 +40,10 @@ from pldp.estimates.likelihood.density import Density, fit_density
 from pldp.estimates.likelihood.log_density import DensityProgress
 from pldp.estimates.likelihood.profile import Profile
 from pldp.estimates.likelihood.rows import PrefixRows, source_pieces
+from pldp.estimates.linear.evidence import by_target
 from pldp.estimates.linear.numbers import (
     ENOUGH,
+    MOMENTS,
     PER_KURTOSIS,
     Flags,
     centres,
@@ -54,10 +54,10 @@ from pldp.estimates.linear.numbers import (
     spread,
     two_moments,
 )
+from pldp.estimates.linear.pooling import decode
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import GroupReports, Homogeneity, Note
+from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.options import Options, Pool, Target
-from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Fused
 
@@ -73,8 +73,8 @@ _POPULATION_TUPLES: Final = 50_000
 
 _FEW_ENVELOPES: Final = 3
 
-_OWN_NOISE: Final = 100
-"""Reports of a subset from which on their own noise is believed, where levels are hidden."""
+_BY_PRECISION: Final = {"weights", "fitted"}
+"""Methods that pool people by precision where that is asked for; others weigh all alike, as their paper does."""
 
 _LEAST_NOISE: Final = 3e-5
 """Noise of a moment of a source that hides nothing: it then counts as nearly certain, not as certain."""
@@ -103,7 +103,7 @@ def mean(
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
-    return JoinedNumbers(fused, method, target, pool).mean
+    return JoinedNumbers(fused, method, target, pool).result.mean
 
 
 def density(fused: Fused, *, splines: int | None = None, progress: DensityProgress | None = None) -> Density:
@@ -131,35 +131,25 @@ def density(fused: Fused, *, splines: int | None = None, progress: DensityProgre
 
 
 class SourceNumbers(NamedTuple):
-    """What the reports of a source say of functionals of a number: the number itself, or its moments.
+    """What the reports of a source say of functionals of a number: the number itself, or its moments."""
 
-    `cells` is what they count for, cells × functionals; `enough` people make each about normal.
-    """
-
-    cells: FloatArray
-    known: Flags  #: Whether that is unbiased.
+    cells: FloatArray  #: What they count for, cells × functionals.
     noise: FloatArray  #: The covariance that a report adds to the functionals of a person.
-    enough: FloatArray
-    reach: FloatArray  #: How far apart two reports are at most.
+    enough: FloatArray  #: People who make each about normal; infinitely many of what it does not know.
 
     @classmethod
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
         """Take them at the estimated population."""
-        source = fused.sources[place]
-        counts = source_counts(fused, place)
-        evidence = counts.moments(shares) if moments else counts.numbers(shares)
-        block, values = slice(0, evidence.targets), moment_values(len(shares))[:, : evidence.targets]
-        table = evidence.weights(block)[0][:, :, 0].sum(axis=1)
-        chances = evidence.expected(block, evidence.joint[:, 0], evidence.mix)[0]
-        known = np.ones(1, np.bool_)
-        if moments:
-            known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)
-        noise = (table * chances) @ table.T - (values * known).T @ (shares[:, None] * values * known)
+        source, counts = fused.sources[place], source_counts(fused, place)
+        counted = decode(counts.moments(shares) if moments else counts.numbers(shares), "size")
+        table, values = by_target(counted.counted), moment_values(fused.size)
+        chances = counted.evidence.expected(slice(0, 1), counted.states, counted.evidence.mix)[0]
         square, fourth = (table**power @ chances for power in (2, 4))
-        kurtosis = np.divide(fourth, square**2, out=np.zeros(len(table)), where=square > 0)
-        by_output = np.moveaxis(table.reshape(len(table), len(evidence.chance), -1), 0, -1)
-        cells = by_output[source.labels, source.outputs.astype(np.intp)]
-        return cls(cells, known, noise, PER_KURTOSIS * kurtosis, np.ptp(table, axis=1))
+        known = np.all([moment_weights(channel)[1] for channel in source.channels], axis=0)[: len(table)]
+        enough = np.divide(PER_KURTOSIS * fourth, square**2, out=np.full(len(table), np.inf), where=known)
+        values = values[:, : len(table)]
+        noise = (table * chances) @ table.T - values.T @ (shares[:, None] * values)
+        return cls(counted.counted[source.labels, :, source.outputs.astype(np.intp)], noise, enough)
 
 
 def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
@@ -169,24 +159,20 @@ def distribution_test(fused: Fused, shares: FloatArray) -> Homogeneity | None:
     moment. The test is `None` where fewer than two groups have enough people. `noticed` is a difference of means of the
     noisier and of the other groups that is noticed with a probability of at least 80 %, whatever else differs.
     """
-    sources = [SourceNumbers.of(fused, place, shares, moments=True) for place in range(len(fused.sources))]
-    subsets = Subsets.of(fused)
-    people = subsets.people
-    cells = np.array([subsets.counts(fused, place) @ source.cells for place, source in enumerate(sources)])
-    noise = np.array([source.noise for source in sources])
-    certain = np.maximum(np.einsum("smm->sm", noise), _LEAST_NOISE)
-    exact = np.where([source.known for source in sources], 1 / certain, 0.0)
+    subsets, places = Subsets.of(fused), range(len(fused.sources))
+    cells, noise, enough = zip(*(SourceNumbers.of(fused, place, shares, moments=True) for place in places), strict=True)
     # Subsets × services × moments: with fewer reports a moment is not normal enough.
-    enough = people[:, None, None] >= np.maximum([source.enough for source in sources], ENOUGH)
-    precision = np.where(enough & subsets.given[:, :, None], exact, 0.0)
+    used = (subsets.people[:, None, None] >= np.maximum(enough, ENOUGH)) & subsets.given[:, :, None]
+    precision = np.where(used, 1 / np.maximum(np.einsum("smm->sm", np.array(noise)), _LEAST_NOISE), 0.0)
     total = precision.sum(axis=1)
-    known = total > 0
-    parts = precision / np.where(known, total, 1.0)[:, None]
-    means = (parts * np.moveaxis(cells, 0, 1)).sum(axis=1) / people[:, None]
+    within = precision / np.where(total > 0, total, 1.0)[:, None]
+    means = np.zeros((len(total), MOMENTS))
+    for (subset, place), counts in subsets.parts(fused, lambda _, counts: counts).items():
+        means[subset] += within[subset, place] * (counts @ cells[place]) / subsets.people[subset]
     values = moment_values(fused.size)
     apart = values - shares @ values
-    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", parts, parts, noise)
-    return _compare_subsets(fused, people, means, covariance, known)
+    covariance = apart.T @ (shares[:, None] * apart) + np.einsum("gsm,gsn,smn->gmn", within, within, np.array(noise))
+    return _compare_subsets(fused, subsets.people, means, covariance, total > 0)
 
 
 def _compare_subsets(
@@ -203,26 +189,25 @@ def _compare_subsets(
 
 
 class JoinedNumbers:
-    """What the cells of every service count for, and sums over the people who gave to the same services."""
+    """What the cells of every service count for, and means of that over the people who gave to the same services."""
 
     def __init__(self, fused: Fused, method: str, target: Target, pool: Pool) -> None:
         check_mean(method, pool, target, mean_only=fused.mean_only)
-        for source in fused.sources:
-            if source.hidden is not None and method in {"posterior", "fitted"}:
-                raise EstimateError(
-                    f"method must be weights or average (ua): service {source.owner!r} hides levels, and a curve from "
-                    "several services needs levels that show"
-                )
+        mixed = mixed_services(fused)
+        if mixed and method in {"posterior", "fitted"}:
+            raise EstimateError(
+                f"method must be weights or average (ua): service {mixed[0]!r} hides levels, and a curve from several "
+                "services needs levels that show"
+            )
         self.fused, self.method, self.target, self.pool = fused, method, target, pool
         self.fitted = density(fused, splines=SPLINES) if method == "fitted" else None
         population = self._population() if self.fitted is None else self.fitted.shares
-        self.subsets, self.spread, places = Subsets.of(fused), spread(population), range(len(fused.sources))
+        sources = [SourceNumbers.of(fused, place, population) for place in range(len(fused.sources))]
+        self.subsets, self.spread = Subsets.of(fused), spread(population)
         self.scale = (fused.bounds[1] - fused.bounds[0]) / 2
-        self.names = [source.name for source in fused.sources]
-        self.cells = [self.subsets.counts(fused, place) for place in places]
-        self.sources = [SourceNumbers.of(fused, place, population) for place in places]
-        self.numbers = [source.cells[:, 0] for source in self.sources]
-        self.noise = np.array([source.noise[0, 0] for source in self.sources])
+        self.numbers = [source.cells[:, 0] for source in sources]
+        self.noise = np.array([source.noise[0, 0] for source in sources])
+        self.counts = self.subsets.parts(fused, lambda _, counts: counts)
 
     def _population(self) -> FloatArray:
         """Return likely shares of the buckets."""
@@ -236,67 +221,99 @@ class JoinedNumbers:
         return fit_density(simplest.thin(_POPULATION_TUPLES), splines=SPLINES).shares
 
     @cached_property
-    def mean(self) -> Mean:
+    def result(self) -> MeanResult:
         """The mean as it was asked for, with that by size beside it where it assumes more."""
-        together = self.pool == "precision" and self.method in {"weights", "fitted"}
-        beside = self._mean("weights", "size") if together and len(self.subsets.people) > 1 else None
-        return replace(self._mean(self.method, self.pool), by_size=beside)
+        found = self._stated(self.method, self.pool)
+        if self.pool == "size" or self.method not in _BY_PRECISION or len(self.subsets.people) == 1:
+            return found
+        free = self._stated("weights", "size")
+        return replace(found, mean=replace(found.mean, by_size=free.mean), assumption_free=free)
 
-    def _mean(self, method: str, pool: Pool) -> Mean:
-        chosen, variance, homogeneity = self._combined(method, pool)
-        if method == "fitted" and self.fitted is not None:
-            chosen, variance, homogeneity = *fitted_mean(self.fitted), self.fitted.homogeneity
-        drawn = 0.0 if self.target == "population" else self.spread
-        reports = np.array([own.sum() for own in self.cells])
-        alone = [own.sum(axis=0) @ z / own.sum() for own, z in zip(self.cells, self.numbers, strict=True)]
-        errors = self.scale * np.sqrt((self.noise + self.spread - drawn) / reports)
-        weights = self._weights(method)
-        return Mean(
-            value=self._place(chosen),
-            standard_error=self.scale * float(np.sqrt(max(variance - drawn / self.fused.people, 0.0))),
-            people=self.fused.people,
+    def _stated(self, method: str, pool: Pool) -> MeanResult:
+        """Return the mean by this method, and what is to be said of it."""
+        fused, asked, joined = self.fused, self.fused.asked, self._joined(method, pool)
+        number, variance, test = self._estimated(method, joined)
+        weights, drawn = 1 / self._added(method), 0.0 if self.target == "population" else self.spread
+        groups = source_groups(fused, (weights / weights.sum()).tolist())
+        reach = [float(np.ptp(z)) * self.scale for z in self.numbers]  # from the least to the most that a report counts
+        mean = Mean(
+            value=self._place(number),
+            standard_error=self._error(max(variance - drawn / fused.people, 0.0)),
+            people=fused.people,
             method=method,
             target=self.target,
-            services=dict(zip(self.names, zip(map(self._place, alone), errors.tolist(), strict=True), strict=True)),
-            weights=dict(zip(self.names, (weights / weights.sum()).tolist(), strict=True)),
-            homogeneity=homogeneity,
+            services=self._alone(drawn),
+            weights={group.level: group.weight for group in groups},
+            homogeneity=test,
             assumptions=assumed_of_mean(method, pool, self.target),
         )
+        return MeanResult(
+            question=asked.name,
+            text=asked.text,
+            unit=asked.unit,
+            reports=mean.people,
+            method=WORDS[method].format(pool=pool),
+            target=mean.target,
+            groups=groups,
+            homogeneity=test,
+            assumptions=mean.assumptions,
+            notes=(*notes.subsets_disagree(test, pool), join_note(fused)),
+            standard_error=np.array([mean.standard_error]),
+            mean=mean,
+            bounds=asked.limits or fused.bounds,
+            moves=joined.forged(lambda part: reach[part[1]]),
+        )
+
+    def _estimated(self, method: str, joined: Joined) -> tuple[float, float, Homogeneity | None]:
+        """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
+        if method == "fitted" and self.fitted is not None:
+            return (*fitted_mean(self.fitted), self.fitted.homogeneity)
+        return self._posterior() if method == "posterior" else self._combined(joined)
+
+    def _alone(self, drawn: float) -> dict[str, tuple[float, float]]:
+        """Return the mean of each service on its own, and its standard error."""
+        found = {}
+        for (_, place), counts in Subsets.whole(self.fused).parts(self.fused, lambda _, counts: counts).items():
+            mean, people = counts @ self.numbers[place] / counts.sum(), counts.sum()
+            variance = (self.noise[place] + self.spread - drawn) / people
+            found[self.fused.sources[place].name] = self._place(mean), self._error(variance)
+        return found
 
     def _place(self, number: float) -> float:
-        return self.fused.bounds[0] + (number + 1) * self.scale
+        """Return a number on [−1, 1] in the unit of the bounds."""
+        return self.fused.bounds[0] + (float(number) + 1) * self.scale
 
-    def _weights(self, method: str) -> FloatArray:
-        """Return the weight of each service for a person who gave to all."""
-        return np.ones(len(self.names)) if method == "average" else 1 / self.noise
+    def _error(self, variance: float) -> float:
+        """Return the standard error in the unit of the bounds."""
+        return float(np.sqrt(variance)) * self.scale
 
-    def _within(self, weights: FloatArray) -> FloatArray:
-        """Return the weights of the services within each subset, subsets × services."""
-        given = self.subsets.given * weights
-        return np.asarray(given / given.sum(axis=1, keepdims=True))
+    def _added(self, method: str) -> FloatArray:
+        """Return the noise that the weights of services are made for: averages take it to be the same of all."""
+        return np.ones(len(self.noise)) if method == "average" else self.noise
 
-    def _combined(self, method: str, pool: str) -> tuple[float, float, Homogeneity | None]:
-        """Return the mean on [−1, 1], its variance for a random sample of people, and the test."""
-        if method == "posterior":
-            return self._posterior()
-        people, within = self.subsets.people, self._within(self._weights(method))
-        means, squares = (
-            np.transpose(
-                [own @ z**k / np.maximum(own.sum(axis=1), 1) for own, z in zip(self.cells, self.numbers, strict=True)]
-            )
-            for k in (1, 2)
-        )
-        values, noise = (within * means).sum(axis=1), within**2 @ self.noise
-        precision = people / (noise + self.spread)
-        share = precision if method == "weights" and pool == "precision" else people / 1.0
-        share = share / share.sum()
-        if any(len(source.channels) > 1 for source in self.fused.sources):
+    def _joined(self, method: str, pool: Pool) -> Joined:
+        """Return the means of all parts with their weights."""
+        people = self.subsets.people
+        means = {part: counts @ self.numbers[part[1]] / people[part[0]] for part, counts in self.counts.items()}
+        pool = pool if method in _BY_PRECISION else "size"
+        return Joined(self.subsets, means, self._added(method), self.spread, pool)
+
+    def _combined(self, joined: Joined) -> tuple[float, float, Homogeneity | None]:
+        """Weigh the reports of every person by constants."""
+        people, means = self.subsets.people, joined.of_subsets
+        left = np.array([*joined.left(lambda part: self.noise[part[1]])])
+        if mixed_services(self.fused):
             # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
-            own = (within**2 * (squares - means**2 - self.spread)).sum(axis=1)
-            noise = np.where(people >= _OWN_NOISE, np.maximum(own, 0.0), noise)
-        one, known = noise + self.spread, np.ones((len(people), 1), np.bool_)
-        test = _compare_subsets(self.fused, people, values[:, None], one[:, None, None], known)
-        return float(share @ values), float(share**2 @ (one / people)), test
+            own = np.array([*joined.left(lambda part: self._own_noise(part, joined.means[part]))])
+            left = np.where(people >= OWN_ERRORS, np.maximum(own, 0.0), left)
+        one, known = (left + self.spread)[:, None, None], np.ones((len(people), 1), np.bool_)
+        test = _compare_subsets(self.fused, people, means[:, None], one, known)
+        return float(joined.estimates), float(joined.variance(left, np.array(self.spread), "population")), test
+
+    def _own_noise(self, part: Part, mean: FloatArray) -> FloatArray:
+        """Return the noise of a report of a part, by the reports that came."""
+        square = self.counts[part] @ self.numbers[part[1]] ** 2 / self.subsets.people[part[0]]
+        return np.asarray(square - mean**2 - self.spread)
 
     def _posterior(self) -> tuple[float, float, None]:
         """Weigh the reports of every person by the noise at the person's own posterior."""
@@ -309,44 +326,6 @@ class JoinedNumbers:
         value = float(fused.counts @ numbers / fused.people)
         square = float(fused.counts @ (numbers - value) ** 2 / fused.people)
         return value, max(square, self.spread) / fused.people, None
-
-    def result(self, found: Mean, pool: Pool) -> MeanResult:
-        """Return a mean that was pooled in this way, and what is to be said of it."""
-        fused, asked = self.fused, self.fused.asked
-        groups = [
-            GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
-            for source, weight in zip(fused.sources, found.weights.values(), strict=True)
-        ]
-        return MeanResult(
-            question=asked.name,
-            text=asked.text,
-            unit=asked.unit,
-            reports=found.people,
-            method=WORDS[found.method].format(pool=pool),
-            target=found.target,
-            groups=tuple(groups),
-            homogeneity=found.homogeneity,
-            assumptions=found.assumptions,
-            notes=(*notes.subsets_disagree(found.homogeneity, pool), join_note(fused)),
-            standard_error=np.array([found.standard_error]),
-            mean=found,
-            bounds=asked.limits or fused.bounds,
-            moves=self._moves(found, pool),
-        )
-
-    def _moves(self, found: Mean, pool: Pool) -> float:
-        """Return about how far one forged report moves the mean, where it does most harm.
-
-        A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
-        where subsets are pooled by precision, for more where there is less noise.
-        """
-        within, reach = self._within(self._weights(found.method)), [source.reach[0] for source in self.sources]
-        person = np.full(len(within), 1 / self.fused.people)
-        if pool == "precision" and found.method in {"weights", "fitted"}:
-            drawn = 0.0 if self.target == "population" else self.spread
-            of_subset = self.subsets.given @ (1 / (self.noise + self.spread - drawn))
-            person = of_subset / (self.subsets.people @ of_subset)
-        return float((person[:, None] * within * reach).max()) * self.scale
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
@@ -361,31 +340,24 @@ def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
 
 def why_mean_only(fused: Fused) -> Note | None:
     """Say why joined reports show no distribution, where they do not."""
-    if any(source.hidden is not None for source in fused.sources):
+    if mixed_services(fused):
         return notes.HIDDEN_MEAN
     return notes.MEAN_ONLY if fused.mean_only else None
 
 
 def fused_number(fused: Fused, options: Options) -> MeanResult | NumberResult:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
-    require_method(options.method, METHODS)
-    name = options.method or "weights"
-    joined = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, options.pool)
-    by_size, why = joined.mean.by_size, why_mean_only(fused)
-    beside = None if by_size is None else joined.result(by_size, "size")
-    found = replace(joined.result(joined.mean, options.pool), assumption_free=beside)
+    name, pool = options.method or "weights", options.pool
+    found, why = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, pool).result, why_mean_only(fused)
     if why is not None:
         return replace(found, notes=(*found.notes, why))
     fitted, single = density(fused, progress=fit_progress(options)), one_report_each(fused)
-    test = fitted.homogeneity
-    noted = [*notes.subsets_disagree(test, options.pool), join_note(fused)]
-    if single is not fused:
-        noted.append(notes.ONE_REPORT_EACH)
-    if test is not None and test.rejected:
-        noted.append(notes.CURVE_POOLS_SUBSETS)
-    assumptions = (*found.assumptions, notes.CURVE_ASSUMES)
-    found = replace(found, homogeneity=test, notes=tuple(noted), assumptions=assumptions)
-    if beside is not None:
+    test, beside = fitted.homogeneity, found.assumption_free
+    each = () if single is fused else (notes.ONE_REPORT_EACH,)
+    pools = (notes.CURVE_POOLS_SUBSETS,) if test is not None and test.rejected else ()
+    about = (*notes.subsets_disagree(test, pool), join_note(fused), *each, *pools)
+    found = replace(found, homogeneity=test, notes=about, assumptions=(*found.assumptions, notes.CURVE_ASSUMES))
+    if isinstance(beside, MeanResult):
         apart = pool_by_size(single, lambda: fitted), Profile(single, apart=True)
         found = replace(found, assumption_free=replace(beside, homogeneity=test).with_curve(*apart, options))
     return found.with_curve(fitted, Profile(single), options)

@@ -10,12 +10,13 @@ from pldp.estimates.fused import numbers, sets, shares
 from pldp.estimates.kinds.choice import Shares
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number_result import NumberResult
-from pldp.estimates.results.options import GivenOptions, Options, check_names
+from pldp.estimates.results.options import GivenOptions, Options, check_names, check_pooling
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import Domain
 from pldp.tallies import Fused
 from pldp.threads import one_thread
 from pldp.usage import require
+from pldp.words import listed
 
 
 class FusedKind(NamedTuple):
@@ -81,6 +82,11 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
         if not kind.takes(name):
             raise EstimateError(f"{name} does not apply to {fused.asked.name!r}, which asks for {domain_of(fused)}")
     chosen = Options(**options)
+    check_pooling(chosen.pool, chosen.target)
+    if chosen.method is not None and chosen.method not in kind.methods:
+        raise EstimateError(
+            f"method must be one of {listed(kind.methods)} for this kind of question, not {chosen.method!r}"
+        )
     return kind.estimate(fused, chosen).stated_with(chosen)
 
 

@@ -1,4 +1,14 @@
-"""How each kind of question is estimated: the one registry of this stage."""
+"""How each kind of question is estimated: the one registry of this stage.
+
+A kind says which patterns its reports show and what its result is; `pldp.estimates.linear` decodes them. Read in order:
+
+- `choice`: one label, the plainest case of the engine; `choices`: the result of a question about several labels.
+- `item_sets` turns reports of sets into evidence about many sets at once, `item_search` finds the frequent ones, and
+  `item_supports` holds the verbs, their results and the rules.
+- `number_result` and `number`: a mean, a curve and its quantiles.
+- `sides`: what any question brings to a table; `cells` crosses sides, `table` states the result, and `association` says
+  how much two answers have to do with each other.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Protocol

@@ -215,23 +215,22 @@ def _crossed(table: FloatArray, steps: Sequence[Callable[[FloatArray], FloatArra
 
 def nearest_table(decoded: FloatArray, margins: Sequence[Margin]) -> FloatArray:
     """Return the nearest possible shares: of each combination of items, those of a table of who has them or not."""
-    items = [[None] if margin.exclusive else range(len(margin.values)) for margin in margins]
-    chosen, tables, sums = list(product(*items)), [], []
-    for places in chosen:
-        table, own = decoded, []
-        for axis, (margin, item) in enumerate(zip(margins, places, strict=True)):
-            if item is None:
-                table = table.take(range(len(margin.values)), axis)
-                own.append(margin.possible)
-            else:
-                has = table.take([item], axis)
-                table = np.concatenate([has, table.take([-1], axis) - has], axis)
-                own.append(np.array([margin.possible[item], 1 - margin.possible[item]]))
+    axes = [[*zip(_own_values(margin), margin.alone(), strict=True)] for margin in margins]
+    chosen, tables = list(product(*axes)), []
+    for own in chosen:
+        table = decoded
+        for values, _ in own:
+            table = np.tensordot(table, values, axes=(0, 1))  # the next axis comes first
         tables.append(table)
-        sums.append(own)
-    found = nearest_tables(np.array(tables), [np.array(own) for own in zip(*sums, strict=True)])
-    nearest = np.empty([len(margin.values) for margin in margins])
-    for places, table in zip(chosen, found, strict=True):
-        cells = tuple(slice(None) if item is None else slice(item, item + 1) for item in places)
-        nearest[cells] = table[tuple(slice(None) if item is None else slice(1) for item in places)]
-    return nearest
+    sums = [np.array([margin.possible for _, margin in axis]) for axis in zip(*chosen, strict=True)]
+    found = nearest_tables(np.array(tables), sums)
+    kept = found[(slice(None), *(slice(None) if margin.exclusive else slice(1) for margin in margins))]
+    every = kept.reshape(*map(len, axes), *kept.shape[1:])  # an axis has one table of all values, or one per item
+    order = [place for axis in range(len(axes)) for place in (axis, axis + len(axes))]
+    return every.transpose(order).reshape([len(margin.values) for margin in margins])
+
+
+def _own_values(margin: Margin) -> list[FloatArray]:
+    """Return the values of each of `margin.alone` as sums of those of the question and everybody: values × both."""
+    units, everybody = np.split(np.eye(len(margin.values) + 1), [-1])
+    return [units] if margin.exclusive else [np.stack([one, everybody[0] - one]) for one in units]

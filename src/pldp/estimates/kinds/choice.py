@@ -19,6 +19,7 @@ from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, Note, PersonWeights
+from pldp.estimates.results.intervals import Interval
 from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, ShareMethod, Target, check_options, one_of, pooling_words
 from pldp.estimates.results.result import Result, beside_alike
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
@@ -273,7 +274,7 @@ class _Counted:
             values=self.question.values,
             shares=fitted.estimates,
             standard_error=np.sqrt(_possible_variance(fitted, target)),
-            bias=fitted.bias if differ else None,
+            bias=Interval(-fitted.bias, fitted.bias) if differ else None,
             rare=SmallCounts.of(fitted, sampled=self._sampled(fitted, target)),
             covariance_matrix=self._covariance(fitted, target),
             reports=self.mix.reports,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -11,7 +12,7 @@ from pldp.estimates.kinds.item_search import SetReports
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, search_sets
 from pldp.estimates.kinds.sides import ItemSide, Margin, Side
-from pldp.estimates.linear.mix import LevelMix, mix_of, name_levels
+from pldp.estimates.linear.mix import LevelMix, name_levels
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Facts, Note, PersonWeights
 from pldp.estimates.results.intervals import make_rows
@@ -23,21 +24,13 @@ from pldp.tallies import Tally
 
 METHODS: Final = ()
 
-_METHODS: Final = {
-    (True, "precision"): "unbiased, pooled by precision",
-    (True, "size"): "unbiased, pooled by size",
-    (False, "precision"): "approximately unbiased, hidden levels, labels pooled by precision",
-    (False, "size"): "unbiased, hidden levels and items free to depend on each other",
-}
-"""How supports are made, by whether reports show their level, and the pooling."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Sets(Result):
     """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    `weights` are those of each group in the support of every item (groups × items), none where people may have given
-    several reports or have hidden their level.
+    `people` are those of each group with the weight of one of them in the support of every item, none where people may
+    have given several reports or have hidden their level.
     """
 
     kind: ClassVar[str] = "choices"
@@ -45,7 +38,7 @@ class Sets(Result):
     values: tuple[str, ...]
     support: FloatArray
     sets: Itemsets
-    weights: FloatArray | None = None
+    people: PersonWeights | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -64,10 +57,7 @@ class Sets(Result):
 
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person in the support of every item, where it is known."""
-        if self.weights is None:
-            return None
-        people = np.array([group.reports for group in self.groups])
-        return PersonWeights(people, self.weights / people[:, None])
+        return self.people
 
     def rules(self, min_confidence: float = 0.5) -> list[Rule]:
         """Return association rules within the frequent sets whose estimated confidence is at least this, best first."""
@@ -89,45 +79,42 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets, and beside them what holds whatever levels depend on."""
     baskets, items = baskets_of(tally, question.name, mix=options.mix)
     reports = ItemReports.of(baskets, len(items), options.pool, options.target)
-    mix = mix_of(tally, question.name, options.mix)
+    names, mix = name_levels(question), baskets.mix
+
+    def stated(own: ItemReports, beside: Sets | None = None, told: tuple[Note, ...] = ()) -> Sets:
+        linear, came = own.items, mix.counts[mix.counts > 0].astype(np.float64)
+        weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
+        # The weight of a level is its mean weight in the supports of the items.
+        groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
+        people = PersonWeights(came, weights / came[:, None]) if groups else None
+        facts = replace(
+            own.facts,
+            question=question.name,
+            text=question.text,
+            method=f"unbiased, {mix.words}pooled by {own.pool}",
+            groups=groups,
+            levels=mix.levels_of(names),
+            notes=told,
+        )
+        return state_sets(facts, own, items, options, beside=beside, people=people)
+
+    return stated(reports, *_beside(reports, mix, stated))
+
+
+def _beside(
+    reports: ItemReports, mix: LevelMix, stated: Callable[[ItemReports], Sets]
+) -> tuple[Sets | None, tuple[Note, ...]]:
+    """Return what assumes nothing about levels, where it says anything, and what is unsure of the rest."""
     if not reports.several:
-        return _stated(question, mix, reports, options)
-    free, told = reports.free(), tuple[Note, ...]()
-    if not mix.visible:
-        told = (*mix.notes, *notes.weak_test(reports.homogeneity))
-        worst = float(free.expected_error(reports.singles[0]).max())
-        if worst > HOPELESS:
-            return _stated(question, mix, reports, options, told=(*told, notes.no_free_shares(worst)))
-    beside = _stated(question, mix, free, options)
-    return _stated(question, mix, reports, options, beside=beside, told=told)
-
-
-def _stated(
-    question: Choices,
-    mix: LevelMix,
-    reports: ItemReports,
-    options: Options,
-    *,
-    beside: Sets | None = None,
-    told: tuple[Note, ...] = (),
-) -> Sets:
-    """Return supports and frequent sets of these reports; `mix` is that of all levels, with reports or without."""
-    names, linear = name_levels(question), reports.items
-    weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
-    # The weight of a level is its mean weight in the supports of the items.
-    groups = mix.groups_of(names, np.flatnonzero(mix.counts).tolist(), weights.mean(axis=1))
-    facts = replace(
-        reports.facts,
-        question=question.name,
-        text=question.text,
-        method=_METHODS[mix.visible, reports.pool],
-        groups=groups,
-        levels=mix.levels_of(names),
-        notes=told,
-        confidence=options.confidence,
+        return None, ()
+    free = reports.free()
+    if mix.visible:
+        return stated(free), ()
+    told, worst = (
+        (*mix.notes, *notes.weak_test(reports.homogeneity)),
+        float(free.expected_error(reports.singles[0]).max()),
     )
-    weighted = weights if groups else None
-    return state_sets(facts, reports, question.values, options, beside=beside, weights=weighted)
+    return (stated(free), told) if worst <= HOPELESS else (None, (*told, notes.no_free_shares(worst)))
 
 
 def state_sets(
@@ -137,7 +124,7 @@ def state_sets(
     options: Options,
     *,
     beside: Sets | None = None,
-    weights: FloatArray | None = None,
+    people: PersonWeights | None = None,
 ) -> Sets:
     """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones."""
     singles, patterns = reports.singles
@@ -153,13 +140,13 @@ def state_sets(
         *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
     )
     return Sets.of(
-        replace(facts, notes=further),
+        replace(facts, notes=further, confidence=options.confidence),
         values=items,
         support=found.support,
         standard_error=found.error,
         rare=reports.small_counts(singles, patterns),
         sets=frequent,
-        weights=weights,
+        people=people,
         assumption_free=beside,
     )
 

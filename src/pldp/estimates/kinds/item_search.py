@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +16,6 @@ from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results.facts import Facts, Note
 from pldp.estimates.results.notes import search_ended_early
 from pldp.mechanisms.arrays import FloatArray, IntArray, patterns_of
-from pldp.records import Record
 from pldp.tallies import Columns, joint_counts
 
 MOST_CANDIDATES: Final = 5_000_000
@@ -87,14 +87,30 @@ class SetReports(Protocol):
         """Return the supports of parts of each set (places of their items), and their covariances, parts × parts."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SetPart(Record):
-    """Sets of one size (sorted) with their supports and, by what reports show, joint counts of all subsets."""
+class SetPart(NamedTuple):
+    """Sets of one size (sorted), how many reports show at least some of their items, and what was found.
+
+    `joint` are the numbers of reports by what they show of levels: sets × shown × 2^items.
+    """
 
     sets: IntArray
     joint: IntArray
-    support: FloatArray
-    error: FloatArray
+    found: Estimated
+
+    @classmethod
+    def of(cls, reports: SetReports, sets: IntArray, joint: IntArray | None = None) -> SetPart:
+        """Return what reports say of sets; they are counted if they were not."""
+        if joint is None:
+            joint = np.stack([joint_counts(own, sets) for own in reports.columns], axis=1)
+        return cls(sets, joint, reports.estimate(sets, _exactly(joint)))
+
+    @classmethod
+    def joined(cls, parts: Iterable[SetPart]) -> SetPart:
+        """Return the sets of all parts."""
+        sets, joint, found = zip(*parts, strict=True)
+        return cls(
+            np.concatenate(sets), np.concatenate(joint), Estimated(*map(np.concatenate, zip(*found, strict=True)))
+        )
 
     @property
     def patterns(self) -> Counts:
@@ -103,23 +119,13 @@ class SetPart(Record):
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> SetPart:
         """Return some of the sets."""
-        return SetPart(self.sets[chosen], self.joint[:, chosen], self.support[chosen], self.error[chosen])
-
-    @classmethod
-    def joined(cls, size: int, shown: int, parts: Sequence[SetPart]) -> SetPart:
-        """Return the sets of all parts, which may be none."""
-        sets, joint = np.zeros((0, size), np.int64), np.zeros((shown, 0, 1 << size), np.int64)
-        return cls(
-            np.concatenate([sets, *(part.sets for part in parts)]),
-            np.concatenate([joint, *(part.joint for part in parts)], axis=1),
-            np.concatenate([np.zeros(0), *(part.support for part in parts)]),
-            np.concatenate([np.zeros(0), *(part.error for part in parts)]),
-        )
+        return SetPart(self.sets[chosen], self.joint[chosen], Estimated(*(column[chosen] for column in self.found)))
 
 
 def _exactly(joint: IntArray) -> Counts:
-    """Turn counts of "at least these items" into counts of "exactly these"."""
-    return patterns_of(joint.reshape(-1, joint.shape[2])).reshape(joint.shape)
+    """Turn counts of "at least these items" into counts of "exactly these", by what reports show of levels."""
+    patterns = patterns_of(joint.reshape(-1, joint.shape[2])).reshape(joint.shape)
+    return np.ascontiguousarray(np.swapaxes(patterns, 0, 1))
 
 
 @dataclass(eq=False)
@@ -131,23 +137,19 @@ class Search:
     report: list[float]
     follow: float
     keys: list[IntArray] = field(default_factory=list)
-    least: dict[int, float] = field(default_factory=dict)
 
     def run(self) -> tuple[list[SetPart], dict[int, int], tuple[Note, ...]]:
         """Return the reported sets by size, how many were examined, and where the search stopped early."""
-        columns = self.reports.columns
-        singles = np.arange(columns[0].size)[:, None]
-        joint = np.array([joint_counts(own, singles) for own in columns])
-        kept, reported = self._judge(singles, joint)
-        found, examined = [reported], {1: len(singles)}
+        kept, reported = self._judge(SetPart.of(self.reports, self.reports.singles[0]))
+        found, examined = [reported], {1: self._width}
         for size in range(2, len(self.report) + 1):
             # Kept sets can be found: a set is its prefix's place among the kept ones, and its last item.
             self.keys.append(self._place(kept.sets[:, :-1]) * self._width + kept.sets[:, -1])
             parts, examined[size] = [], 0
             able = self._able(kept, size)
-            hopeless, left_out = not able.all(), math.inf if able.all() else self._least(size)
+            hopeless, left_out = not able.all(), math.inf if able.all() else self._least[size]
             kept, self.keys[-1] = kept.where(able), self.keys[-1][able]
-            upper = kept.support + self.follow * kept.error
+            upper = self._upper(kept)
             for sets, parents in self._candidates(kept):
                 expected = self.reports.expected_error(sets)
                 known = np.isfinite(expected)
@@ -162,11 +164,12 @@ class Search:
                         f"to count, with standard errors about {float(np.median(expected)):.2g}: raise min_support"
                     )
                 if hope.any():
-                    parts.append(self._judge(sets[hope], self._joint(kept, sets[hope], parents[hope])))
-            kept = SetPart.joined(size, len(columns), [part for part, _ in parts])
-            found.append(SetPart.joined(size, len(columns), [part for _, part in parts]))
-            if not examined[size]:
+                    joint = self._joint(kept, sets[hope], parents[hope])
+                    parts.append(self._judge(SetPart.of(self.reports, sets[hope], joint)))
+            if not parts:
                 return found, examined, (search_ended_early(size, left_out),) if hopeless else ()
+            kept, reported = map(SetPart.joined, zip(*parts, strict=True))
+            found.append(reported)
         return found, examined, ()
 
     def _able(self, kept: SetPart, size: int) -> npt.NDArray[np.bool_]:
@@ -175,8 +178,12 @@ class Search:
         No candidate's error is below `least_error`, so a set that is not so far above min_support as the least such
         error demands is in none: no candidate is lost, and most are never made.
         """
-        needed = self.min_support + np.maximum(self._reach(size, np.array(self._least(size))), 0.0)
-        return np.asarray(kept.support + self.follow * kept.error >= needed)
+        needed = self.min_support + np.maximum(self._reach(size, np.array(self._least[size])), 0.0)
+        return np.asarray(self._upper(kept) >= needed)
+
+    def _upper(self, part: SetPart) -> FloatArray:
+        """Return the largest supports that sets can well have."""
+        return part.found.support + self.follow * part.found.error
 
     def _reach(self, size: int, error: FloatArray) -> FloatArray:
         """Return how far above min_support a set must seem, to be reported with this error or to have such a superset.
@@ -184,23 +191,19 @@ class Search:
         Supersets count as well, because their standard errors can be smaller.
         """
         larger = range(size + 1, len(self.report) + 1)
-        later = [(self.report[more - 1] - self.follow) * self._least(more) for more in larger]
+        later = [(self.report[more - 1] - self.follow) * self._least[more] for more in larger]
         return np.minimum((self.report[size - 1] - self.follow) * error, min(later, default=math.inf))
 
-    def _least(self, size: int) -> float:
-        if size not in self.least:
-            self.least[size] = self.reports.least_error(size)
-        return self.least[size]
+    @cached_property
+    def _least(self) -> dict[int, float]:
+        """The least error to expect of any set of each size."""
+        return {size: self.reports.least_error(size) for size in range(2, len(self.report) + 1)}
 
-    def _judge(self, sets: IntArray, joint: IntArray) -> tuple[SetPart, SetPart]:
+    def _judge(self, part: SetPart) -> tuple[SetPart, SetPart]:
         """Return the sets to follow and the sets to report."""
-        size = sets.shape[1]
-        found = self.reports.estimate(sets, _exactly(joint))
-        part = SetPart(sets, joint, found.support, found.error)
+        size, found = part.sets.shape[1], part.found
         judged = found.error_at(self.min_support, self.reports.facts)
-        follow = found.support + self.follow * found.error >= self.min_support
-        if size == len(self.report):
-            follow[:] = False
+        follow = (self._upper(part) >= self.min_support) & (size < len(self.report))
         return part.where(follow), part.where(found.support - self.report[size - 1] * judged >= self.min_support)
 
     @property
@@ -244,14 +247,15 @@ class Search:
     def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> IntArray:
         """Take the joint counts of proper subsets from the kept sets, where these are the same; count only the rest."""
         whole = (1 << sets.shape[1]) - 1
-        joint = np.empty((len(kept.joint), len(sets), whole + 1), np.int64)
-        for columns, known, table in zip(self.reports.columns, kept.joint, joint, strict=True):
+        joint = np.empty((len(sets), kept.joint.shape[1], whole + 1), np.int64)
+        for shown, columns in enumerate(self.reports.columns):
+            table = joint[:, shown]
             if not columns.whole:
                 table[:] = joint_counts(columns, sets)
                 continue
             for subset in range(whole):
                 missing = (~subset & subset + 1).bit_length() - 1
                 low = subset & (1 << missing) - 1
-                table[:, subset] = known[parents[:, missing], low | subset >> missing + 1 << missing]
+                table[:, subset] = kept.joint[parents[:, missing], shown, low | subset >> missing + 1 << missing]
             table[:, whole] = columns.joint_counts(sets)
         return joint

@@ -63,7 +63,7 @@ _ROUNDS: Final = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenBaskets(Record):
-    """Reports of sets whose levels are hidden: channels of all levels, what labels show of these, outputs by label."""
+    """Reports of sets by what they show of levels (`mix`), a label or all: outputs, and the channels of all levels."""
 
     channels: tuple[Channel, ...]
     mix: LevelMix
@@ -92,24 +92,18 @@ class ItemReports(Record):
     def of(cls, groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemReports:
         """Take the reports about so many items; levels that no report speaks of are left out."""
         check_pooling(pool, target)
-        mix: LevelMix | None = None
         if isinstance(groups, HiddenBaskets):
-            if pool == "size":
-                raise EstimateError(
-                    "pool must be precision where levels are hidden, as reports do not show them: groups of one level "
-                    "cannot be weighted by their size; assumption_free of the result assumes nothing about the choice "
-                    "of levels"
-                )
-            mix, groups = groups.mix, [*zip(groups.channels, groups.outputs, strict=True)]
-        forms: list[SetArrays] = []
-        columns: list[Columns] = []
-        for channel, outputs in groups:
+            known, every = groups.mix, [*zip(groups.channels, groups.outputs, strict=True)]
+        else:
+            known, every = None, [*groups]
+        for channel, _ in every:
             if channel.size != size:
                 raise EstimateError(f"items must be as many as the channel has ({channel.size}), not {size}")
-            forms.append(arrays(channel))
-            columns.append(columns_of(channel, outputs) if isinstance(outputs, np.ndarray) else outputs)
-        mix = mix or LevelMix.of(None, [own.reports for own in columns])
-        made = cls(tuple(forms), tuple(columns), mix, pool, target)
+        columns = tuple(columns_of(channel, own) if isinstance(own, np.ndarray) else own for channel, own in every)
+        mix = known or LevelMix.of(None, [own.reports for own in columns])
+        if pool == "size" and not mix.bounds.nothing:
+            raise EstimateError("mix applies where levels are pooled by precision; by size their mix is not assumed")
+        made = cls(tuple(arrays(channel) for channel, _ in every), columns, mix, pool, target)
         return made._only(np.flatnonzero(mix.matrix.T @ mix.counts).tolist())
 
     def _only(self, levels: Sequence[int]) -> ItemReports:
@@ -288,9 +282,8 @@ class ItemReports(Record):
         return told if self.pool == "precision" or len(told) == len(self.forms) else []
 
     def _told(self, patterns: Counts) -> npt.NDArray[np.intp]:
-        """Return the sets that some report tells about, if levels count for them."""
-        counted = self._told_by(patterns.shape[2].bit_length() - 1)
-        return np.flatnonzero(patterns.any(axis=(0, 2))) if counted else np.zeros(0, np.intp)
+        """Return the sets that some report of the levels that count tells about."""
+        return np.flatnonzero(patterns[self._told_by(patterns.shape[2].bit_length() - 1)].any(axis=(0, 2)))
 
     def _table(self, patterns: Counts) -> FloatArray:
         """Return counts of patterns, shown × sets × patterns, with those of reports that do not tell."""

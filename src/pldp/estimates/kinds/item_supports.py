@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, Self, cast
 
 import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_search import Search, SetPart, SetReports
-from pldp.estimates.kinds.item_sets import Baskets, HiddenBaskets, ItemReports, Outputs
+from pldp.estimates.kinds.item_sets import Baskets, HiddenBaskets, ItemReports
 from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
@@ -48,6 +48,32 @@ class SetSupports(Facts, Record):
     support: FloatArray
     standard_error: FloatArray
     rare: SmallCounts | None
+
+    @classmethod
+    def of_parts(
+        cls,
+        facts: Facts,
+        reports: SetReports,
+        items: Sequence[str],
+        parts: Sequence[SetPart],
+        places: IntArray | None = None,
+        **further: Any,
+    ) -> Self:
+        """Return what was found of sets of one size after the other; `places` are theirs in the result."""
+        names = [tuple(items[place] for place in one) for part in parts for one in part.sets.tolist()]
+        places = np.arange(len(names)) if places is None else places
+        support, error = (np.concatenate(own) for own in zip(*(part.found[:2] for part in parts), strict=True))
+        own_places = np.split(places, np.cumsum([len(part.sets) for part in parts])[:-1])
+        rare = [reports.small_counts(part.sets, part.patterns) for part in parts]
+        order = np.argsort(places)
+        return cls.of(
+            facts,
+            sets=tuple(names[place] for place in order.tolist()),
+            support=support[order],
+            standard_error=error[order],
+            rare=SmallCounts.joined([*zip(own_places, rare, strict=True)]),
+            **further,
+        )
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -146,13 +172,11 @@ PLAIN_RATES = Rates(0.5, "each", 0.5)
 """Estimates are compared with min_support as if they had no error, as published systems do."""
 
 
-def baskets_of(
-    tally: Tally, question: str, *, mix: Mix | None = None
-) -> tuple[Baskets | HiddenBaskets, tuple[str, ...]]:
+def baskets_of(tally: Tally, question: str, *, mix: Mix | None = None) -> tuple[HiddenBaskets, tuple[str, ...]]:
     """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
 
-    Where levels are hidden, reports are grouped by the label that they show; `mix` is what is known of the mix of
-    levels (see `Options`).
+    Reports are grouped by the level that they show, or by the label of a hidden one; `mix` is what is known of the mix
+    of levels (see `Options`).
 
     >>> from pldp import Survey, tally
     >>> from pldp.simulate import Population, simulate_reports
@@ -166,15 +190,12 @@ def baskets_of(
     asked = cast("Choices", tally.survey.question(question))  # or another kind whose answer is a set
     if asked.domain != "sets":
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
-    parts = [tally.counts[question, level.name] for level in asked.levels]
-    if not any(counts.reports for counts in parts):
-        raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
-    outputs: list[Outputs] = [each.rows() if isinstance(each, BitCounts) else each.counts for each in parts]
     known = mix_of(tally, question, mix)
-    if not known.visible:
-        return HiddenBaskets(asked.channels, known, tuple(outputs)), asked.values
-    every = zip(asked.channels, outputs, parts, strict=True)
-    return [(channel, own) for channel, own, counts in every if counts.reports], asked.values
+    if not known.reports:
+        raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
+    counts = (tally.counts[question, level.name] for level in asked.levels)
+    outputs = tuple(each.rows() if isinstance(each, BitCounts) else each.counts for each in counts)
+    return HiddenBaskets(asked.channels, known, outputs), asked.values
 
 
 def supports(
@@ -206,23 +227,12 @@ def supports(
     wanted = [_places(one, places) for one in sets]
     if not wanted:
         raise EstimateError("nothing to count: sets must name at least one set of items")
-    sizes, rare = np.array([len(one) for one in wanted]), []
-    support, error = np.empty((2, len(wanted)))
+    sizes, parts = np.array([len(one) for one in wanted]), []
     for size in np.unique(sizes).tolist():
-        chosen = np.flatnonzero(sizes == size)
-        own = np.array([wanted[place] for place in chosen.tolist()], np.int64)
+        own = np.array([one for one in wanted if len(one) == size], np.int64)
         _refuse_hopeless(reports, own)
-        patterns = np.array([columns.pattern_counts(own) for columns in reports.columns])
-        found = reports.estimate(own, patterns)
-        support[chosen], error[chosen] = found.support, found.error
-        rare.append((chosen, reports.small_counts(own, patterns)))
-    return SetSupports.of(
-        reports.facts,
-        sets=tuple(tuple(items[place] for place in one) for one in wanted),
-        support=support,
-        standard_error=error,
-        rare=SmallCounts.joined(rare),
-    )
+        parts.append(SetPart.of(reports, own))
+    return SetSupports.of_parts(reports.facts, reports, items, parts, np.argsort(sizes, kind="stable"))
 
 
 def _refuse_hopeless(reports: ItemReports, sets: IntArray) -> None:
@@ -268,14 +278,11 @@ def itemsets(
 
     A set is reported when support − z·se ≥ min_support, and followed further unless support + z'·se < min_support; z
     and z' are those of `rates`, z divided by `largest` and by the number of all sets of the size (Bonferroni) where
-    *any* false set counts. Both rest on the normal approximation, and both are about the `target`. A set with enough
-    support loses each of its subsets, and itself, with at most the probability `miss`; sets that would be reported with
-    at most that probability, were they as frequent as their rarest subset can be, are not counted. For the respondents
-    themselves, reports that were not perturbed are mined exactly.
+    *any* false set counts. Both rest on the normal approximation, and are about the `target`. Sets that would be
+    reported with at most the probability `miss`, were they as frequent as their rarest subset can be, are not counted.
+    For the respondents themselves, reports that were not perturbed are mined exactly.
 
-    `groups` and `items` are those of `supports`, `min_support` is above 0 and at most 1, and `largest` the number of
-    items of the largest sets; for `target` and `pool` see `Options`. That groups have the same supports is tested per
-    item.
+    The other parameters are those of `supports`; `largest` is the number of items of the largest sets.
 
     >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets
@@ -305,18 +312,12 @@ def search_sets(
     parts, examined, notes = Search(reports, min_support, thresholds, follow).run()
     facts = reports.facts
     told = (*facts.notes, *notes, *((sets_not_told(largest),) if largest < asked else ()))
-    starts = np.cumsum([0, *(len(part.sets) for part in parts)])
-    rare = [
-        (start + np.arange(len(part.sets)), reports.small_counts(part.sets, part.patterns))
-        for start, part in zip(starts, parts, strict=False)
-    ]
     rules = (rule for part in parts for rule in _rules_within(reports, part, items))
-    return Itemsets.of(
+    return Itemsets.of_parts(
         replace(facts, notes=told),
-        sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
-        support=np.concatenate([part.support for part in parts]),
-        standard_error=np.concatenate([part.error for part in parts]),
-        rare=SmallCounts.joined(rare),
+        reports,
+        items,
+        parts,
         min_support=min_support,
         promise=rates.promise(facts.target),
         examined=examined,

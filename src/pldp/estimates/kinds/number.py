@@ -46,7 +46,7 @@ from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
-from pldp.estimates.results.intervals import CONFIDENCE, Row
+from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row
 from pldp.estimates.results.options import Mix, Options, pooling_words
 from pldp.estimates.results.result import Result, beside_alike
 from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
@@ -199,7 +199,7 @@ class NumberReports:
             assumptions=mean.assumptions,
             notes=notes.levels_disagree(self.test, differ),
             standard_error=np.array([mean.standard_error]),
-            bias=self.scale * linear.bias if differ else None,
+            bias=Interval(-self.scale * linear.bias, self.scale * linear.bias) if differ else None,
             mean=mean,
             bounds=question.limits,
             moves=_reach(linear) * self.scale,

@@ -149,7 +149,7 @@ class MeanResult(_OfNumber):
         quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
         return NumberResult.of(
             replace(self, notes=self.notes + tuple(note for note, holds in noted.items() if holds)),
-            bias=None if self.bias is None else np.append(self.bias, np.zeros(len(QUANTILES))),
+            bias=None if self.bias is None else Interval(*(np.append(end, np.zeros(len(QUANTILES))) for end in self.bias)),
             standard_error=np.array([*self.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
             mean=self.mean,
             bounds=self.bounds,
@@ -251,9 +251,9 @@ class NumberResult(_OfNumber):
         check_confidence(wanted)
         if simultaneous:
             wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
-        bias = None if self.bias is None else self.bias[:1]
-        own, reach = (self.estimates[:1], self.standard_error[:1]), self.reach(wanted)
-        around = np.ravel(interval_around(*own, reach, rare=None, bias=bias))
+        bias, live = None if self.bias is None else Interval(*(end[:1] for end in self.bias)), self.live is not None
+        own = self.estimates[:1], self.standard_error[:1]
+        around = np.ravel(interval_around(*own, self.reach(wanted), bias=bias, live=live))
         quantiles = (self.quantile(share, wanted)[1:] for share in QUANTILES)
         return Interval(*np.array([around, *quantiles]).T)
 

@@ -81,6 +81,15 @@ class Margin(Record):
         """Return the shares that could be true."""
         return self.possible.copy()
 
+    def alone(self) -> list[Margin]:
+        """Return what every person has exactly one value of: the question itself, or whether they have each item."""
+        if self.exclusive:
+            return [self]
+        has = zip(self.values, np.stack([self.possible, 1 - self.possible], axis=1), strict=True)
+        return [
+            replace(self, values=(name, f"not {name}"), shares=own, possible=own, exclusive=True) for name, own in has
+        ]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Side(ABC):
@@ -102,14 +111,20 @@ class Side(ABC):
     def read(self, marks: FloatArray, level: int) -> FloatArray:
         """Return counts of patterns (values × patterns × …) from those of marks (marks and the whole × …)."""
 
-    @abstractmethod
-    def given(self, level: int) -> FloatArray:
-        """Return the mean products of two `functionals` of all values, given each of exclusive values: values first."""
-
     @property
     def functionals(self) -> FloatArray:
         """What patterns count in the functionals of each value, values × functionals × patterns: each alone."""
         return np.tile(np.eye(self.patterns.whole.shape[2]), (self.size, 1, 1))
+
+    @property
+    def likely(self) -> FloatArray:
+        """Probability of every pattern given each of exclusive values, which share them: levels × values × patterns."""
+        raise EstimateError("items of a set are not exclusive: look at one item at a time")
+
+    def given(self, level: int) -> FloatArray:
+        """Return the mean products of two `functionals` of all values, given each of exclusive values: values first."""
+        functionals = np.concatenate(self.functionals)
+        return np.array([(functionals * law) @ functionals.T for law in self.likely[level]])
 
     def states(self, augmented: FloatArray) -> FloatArray:
         """Return the shares of states, values × states × …, given those of values (values and the whole × …)."""
@@ -192,18 +207,9 @@ class ItemSide(Side):
         told = marks[self.size : -1] if len(marks) > self.size + 1 else whole + 0 * shown
         return np.stack([told - shown, shown, whole - told][: self.patterns.whole.shape[2]], axis=1)
 
-    def given(self, level: int) -> FloatArray:
-        del level
-        raise EstimateError("items of a set are not exclusive: look at one item at a time")
-
     def items(self) -> list[tuple[tuple[str, ...], Side]]:
-        return [((name,), self._item(place)) for place, name in enumerate(self.margin.values)]
-
-    def _item(self, place: int) -> OneItem:
-        share, name = float(np.clip(self.margin.shares[place], 0, 1)), self.margin.values[place]
-        both = np.array([share, 1 - share])
-        margin = replace(self.margin, values=(name, f"not {name}"), shares=both, possible=both, exclusive=True)
-        return OneItem(margin=margin, item=self, place=place)
+        alone = enumerate(self.margin.alone())
+        return [(own.values[:1], OneItem(margin=own, item=self, place=place)) for place, own in alone]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,9 +229,9 @@ class OneItem(Side):
         own = self.item.read(marks, level)[self.place]
         return np.broadcast_to(own, (2, *own.shape))
 
-    def given(self, level: int) -> FloatArray:
-        law = np.asarray(self.patterns.law)[level, 1]
-        return np.array([np.kron(np.ones((2, 2)), np.diag(chances)) for chances in law])
+    @property
+    def likely(self) -> FloatArray:
+        return np.asarray(self.patterns.law)[:, 1]  # of "not the item": the first of its states is "the item"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -338,10 +344,6 @@ class RangeSide(Side):
     def functionals(self) -> FloatArray:
         """What an output counts at every level, and 1: ranges × (levels and 1) × outputs."""
         return np.concatenate([np.swapaxes(self.weights, 0, 1), np.ones((self.size, 1, self.chances.shape[1]))], axis=1)
-
-    def given(self, level: int) -> FloatArray:
-        functionals = self.functionals.reshape(-1, self.chances.shape[1])
-        return np.array([(functionals * law) @ functionals.T for law in self.likely[level]])
 
     def assumptions(self) -> tuple[str, ...]:
         step = (self.edges[-1] - self.edges[0]) / (self.knots - 1)

@@ -35,7 +35,7 @@ from pldp.estimates.linear.homogeneity import homogeneity_of_targets
 from pldp.estimates.linear.mix import LevelMix, mix_of
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import PersonWeights
+from pldp.estimates.results.facts import Homogeneity, PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
 from pldp.estimates.results.options import Edges, Mix, Options, Pool, TableOptions, Target, check_pooling
 from pldp.estimates.results.result import Result
@@ -56,8 +56,7 @@ class Table(Result):
     of each combination of levels with the weight of one of them, where levels show. `decoded` are the shares with one
     more place on every axis, for everybody: the shares of fewer questions.
 
-    With a number, intervals reach to wherever the share of its range can be (`reaches`), whatever its distribution is,
-    and are conservative; with `smooth` they are those of its smooth curve.
+    With a number, intervals reach to wherever the share of its range can be (`reaches`) and are conservative.
     """
 
     kind: ClassVar[str] = "table"
@@ -100,7 +99,7 @@ class Table(Result):
     def interval(
         self, confidence: float | None = None, *, simultaneous: bool = False, smooth: bool = False
     ) -> Interval:
-        """Return intervals for each share; those of a number's ranges hold whatever its distribution is.
+        """Return intervals for each share; unless `smooth`, those of a number's ranges assume nothing about its curve.
 
         A cell's share is that of its range times how often people of the range have the other answers. The interval
         reaches as far as the errors of both: to the ends of where the share of the range can be, and from there as many
@@ -175,12 +174,9 @@ def two_way(tally: Tally, first: str, second: str, **options: Unpack[TableOption
     tally
         The counted reports, tallied with `pairs=[(first, second)]`.
     first, second
-        Names of the questions: rows and columns. A choice has its labels, a set its items (people who have the item,
-        whatever else they have), a number ranges.
+        Names of the questions: rows and columns, see `Table`.
     options
-        `pool`, `target`, `ranges` and `mix`, see `Options`: how pairs of levels are weighted, of whom the shares are,
-        the ends of the ranges of numbers from bound to bound, `{"spent": [0, 10, 50, 300]}`, and what is known of the
-        mix of hidden levels.
+        `pool`, `target`, `ranges` (`{"spent": [0, 10, 50, 300]}`) and `mix`, see `Options`.
 
     Examples
     --------
@@ -242,10 +238,8 @@ def cross(
 
 def check_ranges(tally: Tally, ranges: Edges | None) -> None:
     """Refuse ranges of questions that are in no table."""
-    tabled = {name for names in tally.paired for name in names}
-    for name in ranges or {}:
-        asked = tally.survey.question(name)
-        if name not in tabled:
+    for asked in map(tally.survey.question, ranges or {}):
+        if not any(asked.name in names for names in tally.paired):
             raise EstimateError(f"ranges: {asked.name!r} was tallied in no pair; name it in pairs")
 
 
@@ -254,20 +248,17 @@ def _sides(tally: Tally, names: Iterable[str], options: Options) -> tuple[Side, 
     return tuple(BY_KIND[each.kind].side(tally, each, options) for each in asked)
 
 
-def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: Table | None = None) -> Table:
-    """Return the table of these cells; `pooled` is that by precision, if this one is to stand beside it."""
+def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, tested: Homogeneity | None = None) -> Table:
+    """Return the table of these cells, and beside it what holds whatever levels depend on; `tested` is their test."""
     cells, margins = with_knots(cells), tuple(side.margin for side in cells.sides)
     linear, decoded = cells.decode(options.pool)
     evidence = linear.evidence
     together = options.pool == "precision" and len(evidence.levels) > 1
-    if pooled is None:
-        test = homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
-    else:
-        test = pooled.homogeneity
-    people, words = None, "hidden levels, "
+    test = tested or homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
+    people = None
     if mix.visible:
         counts = np.round(evidence.shown[evidence.levels] * evidence.reports)
-        people, words = PersonWeights(counts, linear.weights[0] / evidence.reports), ""
+        people = PersonWeights(counts, linear.weights[0] / evidence.reports)
     assumed = mix.assumed("shares", together=together, tested=True)
     straight = (line for side in cells.sides for line in side.assumptions())
     variance = linear.variance(options.target).reshape(cells.shape) + fit_variance(cells, linear, decoded)
@@ -285,7 +276,7 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: 
         decoded=decoded,
         standard_error=np.sqrt(variance),
         reports=int(linear.reports),
-        method=f"unbiased, {words}pooled by {options.pool}",
+        method=f"unbiased, {mix.words}pooled by {options.pool}",
         target=options.target,
         assumptions=notes.assume(options.target, *assumed, *straight),
         notes=tuple(dict.fromkeys(said)),
@@ -297,9 +288,12 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: 
         spreads=spreads,
         reaches=reaches,
     )
-    if not together:
-        return found
+    return replace(found, assumption_free=_beside(tally, cells, mix, options, found)) if together else found
+
+
+def _beside(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: Table) -> Table:
+    """Return the table that assumes nothing about levels; margins of hidden ones by size would be too rough."""
     by_size = replace(options, pool="size")
-    if people is not None:  # margins of hidden levels are not pooled by size: those beside are the same
-        cells = replace(cells, sides=_sides(tally, (margin.question for margin in margins), by_size))
-    return replace(found, assumption_free=_table(tally, cells, mix, by_size, found))
+    if pooled.people is not None:
+        cells = replace(cells, sides=_sides(tally, (margin.question for margin in pooled.margins), by_size))
+    return _table(tally, cells, mix, by_size, pooled.homogeneity)

@@ -47,6 +47,7 @@ _SECANTS: Final = 30
 _NEWTON: Final = 60
 _EXACT: Final = 1e-7
 _TINY: Final = 1e-300
+_NO_ERROR: Final = 1e-12  # standard errors below this are none
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,27 +235,33 @@ class SmallCounts(Record):
 def interval_around(
     estimates: FloatArray,
     error: FloatArray,
-    reach: float,
+    reach: float | FloatArray,
     *,
-    rare: SmallCounts | None,
-    bias: FloatArray | None = None,
+    rare: SmallCounts | None = None,
+    bias: Interval | None = None,
+    live: bool = False,
 ) -> Interval:
     """Return estimates ± so many errors, except where few reports speak for a number; none is outside its interval.
 
-    Estimates that can be off by as much as `bias` have intervals that hold nevertheless, as often as others do.
+    The truth may be anything from `bias.low` to `bias.high` more than what an estimate is on average: the interval is
+    longer by as much as holds for each of these, and rare numbers have both intervals. Those that are `live` reach so
+    far that they hold at every look, on both sides; nothing is saved there by a bias that only one side can miss.
     """
-    width = reach * error
+    around = estimates
+    if bias is None:
+        half = reach * error
+    else:
+        around, most = estimates + (bias.low + bias.high) / 2, (bias.high - bias.low) / 2
+        errors = np.maximum(error, _NO_ERROR)
+        half = reach * error + most if live else errors * biased_reach(float(np.max(reach)), most / errors)
+    found = Interval(around - half, around + half)
     if bias is not None:
-        width = error * biased_reach(reach, np.divide(bias, error, out=np.zeros(np.shape(bias)), where=error > 0))
-        width = np.where(error > 0, width, bias)
-    found = Interval(estimates - width, estimates + width)
+        found = Interval(np.minimum(found.low, estimates), np.maximum(found.high, estimates))
     if rare is not None:
-        (low, high), own = rare.ends(reach), np.ravel(estimates)[rare.places]
-        if bias is not None:  # whichever reaches farther
-            low, high = (each - sign * np.ravel(bias)[rare.places] for sign, each in ((1, low), (-1, high)))
-            low, high = np.minimum(low, found.low.flat[rare.places]), np.maximum(high, found.high.flat[rare.places])
-        found.low.flat[rare.places] = np.minimum(low, own)
-        found.high.flat[rare.places] = np.maximum(high, own)
+        own = np.ravel(estimates)[rare.places]
+        ends = zip(rare.ends(float(np.max(reach))), found, (np.minimum, np.maximum), strict=True)
+        for few, normal, farther in ends:
+            normal.flat[rare.places] = farther(few, own if bias is None else normal.flat[rare.places])
     return found
 
 

@@ -77,6 +77,19 @@ class Interval(NamedTuple):
     high: FloatArray
 
 
+def bias_of_difference(one: Interval | None, other: Interval | None) -> Interval | None:
+    """Return what differences of numbers may lack (`Result.bias`), given what each of both may.
+
+    >>> bias_of_difference(Interval(np.array([0.0]), np.array([0.1])), None)
+    Interval(low=array([0.]), high=array([0.1]))
+    """
+    if one is None and other is None:
+        return None
+    nothing = Interval(np.zeros(1), np.zeros(1))
+    (least, most), (other_least, other_most) = (map(np.ravel, each or nothing) for each in (one, other))
+    return Interval(least - other_most, most - other_least)
+
+
 def check_confidence(confidence: float) -> None:
     """Refuse a confidence that is none."""
     if not 0 < confidence < 1:
@@ -217,13 +230,21 @@ def round_up(number: float) -> int:
 
 
 def find_lead(
-    labels: Sequence[Any], estimates: FloatArray, errors: FloatArray, reach: float, reports: int
+    labels: Sequence[Any],
+    estimates: FloatArray,
+    errors: FloatArray,
+    reach: float,
+    reports: int,
+    *,
+    ends: Interval | None = None,
+    bias: Interval | None = None,
 ) -> Mapping[str, Any] | None:
     """Return the label of the largest number, and the `ties`: those whose difference to it may be 0, nearest first.
 
-    `errors` are those of the differences, `reach` the standard errors that their intervals reach. `more` says how many
-    more reports would tell the two apart with a probability of 80 % if the estimates are right,
-    n·((reach + 0.84)·error/difference)² − n; it is `None` where that is more than a hundred times as many.
+    `errors` are those of the differences, `reach` the standard errors that their intervals reach, unless these have
+    other `ends`; `bias` is what each difference may lack. `more` says how many more reports would tell the two apart
+    with a probability of 80 % if the estimates are right, n·((reach + 0.84)·error/difference)² − n, where the
+    difference is the least that bias leaves of it; it is `None` where that is more than a hundred times as many.
 
     >>> found = find_lead(("a", "b", "c"), np.array([0.45, 0.40, 0.15]), np.array([0, 0.04, 0.03]), 2.24, 1000)
     >>> found["label"], found["tied"], found["ties"][0]["label"], found["ties"][0]["more"]
@@ -234,14 +255,16 @@ def find_lead(
     differences = estimates[top] - estimates
     if not np.isfinite(errors[others]).all():
         return None
-    tied = others[differences[others] <= reach * errors[others]]
+    low, high = ends or (differences - reach * errors, differences + reach * errors)
+    tied = others[low[others] <= 0]
     nearest = tied[np.argsort(differences[tied], kind="stable")]
     wanted = reach + NormalDist().inv_cdf(POWER)
     ties = []
     for place in nearest[:MOST_TIES].tolist():
         difference, error = float(differences[place]), float(errors[place])
-        times = (wanted * error / difference) ** 2 if difference > 0 else math.inf
-        ends = {"low": difference - reach * error, "high": difference + reach * error}
+        least = difference if bias is None else difference + float(bias.low[place])
+        times = (wanted * error / least) ** 2 if least > 0 else math.inf
         more = round_up(reports * (times - 1)) if times <= FARTHEST else None
-        ties.append({"label": labels[place], "difference": difference, **ends, "more": more})
+        own = {"low": float(low[place]), "high": float(high[place])}
+        ties.append({"label": labels[place], "difference": difference, **own, "more": more})
     return {"label": labels[top], "tied": int(tied.size), "of": int(estimates.size), "ties": ties}

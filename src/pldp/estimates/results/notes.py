@@ -168,11 +168,24 @@ def who_answered(question: str, labels: Sequence[str], found: FloatArray, known:
     return Note("who-answered", f"among those who answered, shares of {question!r} are {some}{more}", "info")
 
 
-def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
-    """Name the labels whose shares are too uncertain to divide by."""
-    some = "; ".join(" and ".join(labels) for labels in groups)
-    text = f"too few reports to correct by each answer to {question!r}: differences between {some} remain"
-    return Note("margin-merged", text)
+def left_out(labels: Sequence[str], share: float) -> str:
+    """Name the labels of a known question that too few people gave, with their part of the population."""
+    quoted = [f"‘{label}’" for label in labels]
+    named = _some(quoted) if len(quoted) > 3 else " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+    return f"too few answers from {named} ({100 * share:.3g} % of the population)"
+
+
+def margin_left_out(labels: Sequence[str], share: float) -> Note:
+    """Say for which labels of a known question shares are not corrected, and what that does to intervals."""
+    text = f"{left_out(labels, share)} to correct for them: the interval allows for any answer of theirs"
+    return Note("margin-left-out", text)
+
+
+NO_FREE_CORRECTION: Final = Note(
+    "no-assumption-free",
+    "no shares without assuming how levels were chosen: too few answers to correct those to the known shares",
+    "info",
+)
 
 
 def known_scaled(of: str, total: float) -> Note:

@@ -20,6 +20,7 @@ from pldp.estimates.results.intervals import (
     Interval,
     Label,
     Row,
+    bias_of_difference,
     check_confidence,
     find_lead,
     fit_confidence,
@@ -62,8 +63,6 @@ class Result(Facts, ABC):
         is assumed about who chose which level.
     alike
         The same if people of all levels are alike (`differ` = 0), where that is another result.
-    bias
-        How far each estimate can be off within the declared bound; intervals allow for it. `None` if it cannot.
     assumptions, notes
         What the errors assume; what a reader must know first.
     manipulation
@@ -76,6 +75,9 @@ class Result(Facts, ABC):
         Confidence of the intervals where a method is not given another, and what the numbers are measured in.
     rare
         The numbers that too few reports speak for to have normal intervals; theirs are conservative.
+    bias
+        The least and the most that the truth may be above what each number is on average, where reports cannot tell;
+        intervals hold for all that is between. Standard errors do not contain it. `None` where there is none.
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
     live
@@ -88,11 +90,11 @@ class Result(Facts, ABC):
 
     differ: float | None = None
     alike: Result | None = None
-    bias: FloatArray | None = None
     forgery: Forgery | None = None
     distinct: str = ""
     live: int | None = None
     rare: SmallCounts | None = None
+    bias: Interval | None = None
     standard_error: FloatArray
 
     @property
@@ -163,9 +165,8 @@ class Result(Facts, ABC):
         The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible. Numbers that few
         reports speak for have conservative intervals instead (`pldp.estimates.linear.small_counts`).
         """
-        comparisons = self.estimates.size if simultaneous else 1
-        reach = self.reach(confidence, comparisons)
-        return interval_around(self.estimates, self.standard_error, reach, rare=self.rare, bias=self.bias)
+        reach, live = self.reach(confidence, self.estimates.size if simultaneous else 1), self.live is not None
+        return interval_around(self.estimates, self.standard_error, reach, rare=self.rare, bias=self.bias, live=live)
 
     def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
         """Return how many standard errors intervals reach, each of them one of so many that hold together.
@@ -308,7 +309,11 @@ class Result(Facts, ABC):
             return None
         reach = self.reach(confidence, self.estimates.size - 1)
         top = int(np.argmax(self.estimates))
-        return find_lead(self.labels, np.ravel(self.estimates), self.difference_errors(top), reach, self.reports)
+        numbers, errors, bias, ends = np.ravel(self.estimates), self.difference_errors(top), None, None
+        if self.bias is not None:
+            bias = bias_of_difference(Interval(*(np.ravel(end)[top] for end in self.bias)), self.bias)
+            ends = interval_around(numbers[top] - numbers, errors, reach, bias=bias, live=self.live is not None)
+        return find_lead(self.labels, numbers, errors, reach, self.reports, ends=ends, bias=bias)
 
     def difference_errors(self, place: int) -> FloatArray:
         """Return at most the standard errors of the differences between one number and each."""
