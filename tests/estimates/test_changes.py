@@ -168,7 +168,9 @@ def expected_rounds(target: str, differ: float | None) -> list[tuple[np.ndarray,
 @pytest.mark.parametrize("kept", [0.0, 0.6], ids=["fresh", "tracked"])
 @pytest.mark.parametrize("differ", [0, None])
 @pytest.mark.parametrize("target", ["population", "respondents"])
-def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, differ: float | None, kept: float, switch: bool) -> None:
+def test_no_way_of_moving_has_a_larger_error_than_stated(
+    target: str, differ: float | None, kept: float, switch: bool
+) -> None:
     """Exact: V₁ + V₂ − 2 Cov by enumeration is at most the stated variance."""
     for joint, earlier, later in expected_rounds(target, differ):
         covariance = exact_covariance(joint, [earlier, later], kept, switch=switch)

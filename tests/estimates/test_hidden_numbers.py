@@ -327,7 +327,9 @@ def test_a_mean_only_question_has_its_mean() -> None:
 def test_a_known_mix_makes_errors_smaller_and_a_wrong_one_is_contradicted() -> None:
     survey = survey_of("sw", 0.3, strict=0.5, open=3.0)
     tally = counted(survey, 20_000, np.outer([0.5, 0.5], SHAPE), 2)
-    plain, known, bounded = (pldp.estimate(tally, "q", differ=0, mix=mix) for mix in (None, {"open": 0.5}, {"open": (0.4, 0.6)}))
+    plain, known, bounded = (
+        pldp.estimate(tally, "q", differ=0, mix=mix) for mix in (None, {"open": 0.5}, {"open": (0.4, 0.6)})
+    )
     assert known.standard_error[0] < 0.9 * plain.standard_error[0]
     assert known.standard_error[0] <= bounded.standard_error[0] <= plain.standard_error[0] + 1e-9
     assert known.density.mean_standard_error < plain.density.mean_standard_error

@@ -255,9 +255,7 @@ def test_a_likelihood_says_that_it_takes_levels_to_be_alike() -> None:
 def test_the_overview_shows_what_assumes_nothing_where_hidden_levels_disagree() -> None:
     _, counted = hidden_tally(APART)
     shown = overview(counted, 2, [], [], 1, ClosedRounds(lambda _: counted))
-    assert shown["questions"][0]["rows"][0]["estimate"] == pytest.approx(
-        estimate(counted, "q").shares[0]
-    )
+    assert shown["questions"][0]["rows"][0]["estimate"] == pytest.approx(estimate(counted, "q").shares[0])
     assert shown["questions"][0]["notes"][0]["code"] == "levels-disagree"
     trend = [row["estimate"] for row in shown["trends"][0]["rows"] if row["label"] == "yes"]
     assert trend == pytest.approx([estimate(counted, "q").shares[0]] * 2)

@@ -127,7 +127,10 @@ FITTED = names("labels") if runs(0, 1) else ("krr", "oue", "subset", "lh", "iprr
 
 ASKED = {
     **{f"choice by {name}": lambda name=name: estimate(choice(name), "q") for name in names("labels")},
-    **{f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood", differ=0) for name in FITTED},
+    **{
+        f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood", differ=0)
+        for name in FITTED
+    },
     **{f"by {name}": lambda name=name: estimate(other_kind(name), "q") for name in names("sets") + names("numbers")},
     "hidden levels": lambda: estimate(choice(hidden=True), "q"),
     "hidden levels, fit": lambda: estimate(choice(hidden=True), "q", method="likelihood", differ=0),

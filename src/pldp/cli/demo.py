@@ -19,7 +19,15 @@ from rich.console import Console
 
 from pldp import Device, __version__, show
 from pldp.cli.arguments import add_seed_option, check_seed
-from pldp.cli.output import add_details_option, add_html_option, add_json_option, console_for, emit_json, show_results, write_page
+from pldp.cli.output import (
+    add_details_option,
+    add_html_option,
+    add_json_option,
+    console_for,
+    emit_json,
+    show_results,
+    write_page,
+)
 from pldp.cli.simulate import send_people
 from pldp.collector import Sender, Settings
 from pldp.errors import ReportError

@@ -13,7 +13,16 @@ from rich.console import Console
 from pldp import __version__, show
 from pldp.cli.arguments import add_pair_option, check_plot, read_known
 from pldp.cli.options import add_estimate_options, flag_of, read_estimate_options
-from pldp.cli.output import add_details_option, add_html_option, add_json_option, emit, progress_bar, say_written, show_results, write_page
+from pldp.cli.output import (
+    add_details_option,
+    add_html_option,
+    add_json_option,
+    emit,
+    progress_bar,
+    say_written,
+    show_results,
+    write_page,
+)
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Options, Result, Results, applies, change, combine, cross, estimate, trend
 from pldp.tallies import Tally
@@ -133,7 +142,9 @@ def _show(console: Console, content: Mapping[str, Any], args: argparse.Namespace
     asked = args.pair or args.details or not content["questions"]
     show_results(console, [*content["questions"], *(content["tables"] if asked else ())], args)
     if content["tables"] and not asked:
-        pairs = " ".join(f"--pair {','.join(table['questions'])}" for table in content["tables"] if "questions" in table)
+        pairs = " ".join(
+            f"--pair {','.join(table['questions'])}" for table in content["tables"] if "questions" in table
+        )
         console.print(f"Also counted together: {pairs}", style="dim", soft_wrap=True)
 
 

@@ -10,7 +10,16 @@ from rich.console import Console
 
 from pldp import __version__, show
 from pldp.cli.options import add_estimate_options, flag_of, read_estimate_options
-from pldp.cli.output import add_details_option, add_html_option, add_json_option, emit, make_table, progress_bar, show_results, write_page
+from pldp.cli.output import (
+    add_details_option,
+    add_html_option,
+    add_json_option,
+    emit,
+    make_table,
+    progress_bar,
+    show_results,
+    write_page,
+)
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Results, estimate_fused, fused_applies
 from pldp.mechanisms import Channel, build, epsilon_text, family, micro_epsilon

@@ -139,7 +139,9 @@ def progress_bar(words: str, total: int | None = None, *, with_rate: bool = Fals
 
 def add_details_option(parser: argparse.ArgumentParser) -> None:
     """Give a verb the option `--details`."""
-    parser.add_argument("--details", action="store_true", help="show everything: levels, checks, assumptions, all notes")
+    parser.add_argument(
+        "--details", action="store_true", help="show everything: levels, checks, assumptions, all notes"
+    )
 
 
 def show_results(console: Console, results: Iterable[Mapping[str, Any]], args: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from pldp.collector.arrivals import Hour
 from pldp.collector.published import Version
 from pldp.collector.rounds import Round
 from pldp.errors import EstimateError
-from pldp.estimates import Result, Results
+from pldp.estimates import Results
 from pldp.reports import Rejection
 from pldp.show import verdict
 from pldp.survey import Question, Survey
@@ -226,6 +226,4 @@ def _largest(content: dict[str, Any]) -> dict[str, Any]:
     rows, alike = content["rows"], content["alike"]
     kept = sorted(sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS])
     beside = alike and {**alike, "rows": [alike["rows"][place] for place in kept]}
-    return {
-        **content, "rows": [rows[place] for place in kept], "alike": beside, "left_out": len(rows) - len(kept)
-    }
+    return {**content, "rows": [rows[place] for place in kept], "alike": beside, "left_out": len(rows) - len(kept)}

@@ -28,7 +28,6 @@ import numpy as np
 
 from pldp.errors import CallError, EstimateError
 from pldp.estimates.results import notes
-
 from pldp.estimates.results.facts import Facts, Note
 from pldp.estimates.results.intervals import Interval, Label
 from pldp.estimates.results.options import known_shares
@@ -38,7 +37,15 @@ from pldp.records import describe
 
 Some = TypeVar("Some", bound=Result)
 
-SHARED: Final = ("question", "kind", "scale", "target", "method", "differ", "confidence")  # what results must have in common
+SHARED: Final = (
+    "question",
+    "kind",
+    "scale",
+    "target",
+    "method",
+    "differ",
+    "confidence",
+)  # what results must have in common
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -30,9 +30,8 @@ Reference: Holt, Smith, "Post Stratification" (1979).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, cast
 
 import numpy as np
@@ -48,7 +47,17 @@ from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
 from pldp.estimates.results.intervals import Interval
-from pldp.estimates.results.options import Known, Options, Pool, Target, check_pooling, known_shares, one_of
+from pldp.estimates.results.options import (
+    NO_BOUND,
+    Known,
+    Options,
+    Target,
+    check_options,
+    known_shares,
+    one_of,
+    pooling_words,
+)
+from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
 from pldp.tallies import Tally
@@ -94,7 +103,7 @@ def correct_shares(
     known: Known,
     *,
     method: str | None = None,
-    pool: Pool = "precision",
+    differ: float | None = None,
     target: Target = "population",
 ) -> Shares:
     """Return the shares of a question in a population whose shares of another question are known.
@@ -105,7 +114,7 @@ def correct_shares(
         The counted reports, tallied with the pair of both questions.
     question, known
         Name of the question; and the other one with the known share of each of its labels, which sum to 1 (or to 100).
-    method, pool, target
+    method, differ, target
         See `Options`. Only unbiased shares of the population can be corrected.
 
     Examples
@@ -117,15 +126,23 @@ def correct_shares(
     >>> counted = tally(survey, simulate_reports(survey, people, seed=2), pairs=[("late", "mode")])
     >>> corrected = correct_shares(counted, "mode", {"late": {"yes": 0.3, "no": 0.7}})
     >>> corrected.method, round(float(corrected.shares.sum()), 9)
-    ("unbiased, pooled by precision, corrected to the known shares of 'late'", 1.0)
+    ("unbiased, all people count alike, corrected to the known shares of 'late'", 1.0)
     """
     margin, population, scaled = check_known(tally.survey, known)
-    asked = _choice(tally.survey, question, margin.name, method, pool, target)
+    asked = _choice(tally.survey, question, margin.name, method, differ, target)
     chances = label_chances(tally.survey, (question, margin.name))
-    # Shares of one question by size are too rough with hidden levels, and only say which weights are good.
-    alone = Options(pool=pool if chances.visible else "precision")
+    # Shares of one question that assume nothing are too rough behind labels, and only say which weights are good.
+    alone = Options(differ=differ if chances.visible else 0)
     cells = _cells(tally, chances, [side(tally, each, alone) for each in (asked, margin)])
-    table = _Table.of(cells, [bool(each.stages) for each in (asked, margin)], pool)
+    several = len(cells.decode(None)[0].evidence.levels) > 1
+    corrected = partial(_corrected, cells, asked, margin, population, scaled)
+    return beside_alike(corrected, differ, several=several)
+
+
+def _corrected(
+    cells: Cells, asked: Choice, margin: Choice, population: FloatArray, scaled: Sequence[Note], differ: float | None
+) -> Shares:
+    table = _Table.of(cells, [bool(each.stages) for each in (asked, margin)], differ)
     found = np.where(table.certain, table.margin, np.inf)
     left = [name for name, certain in zip(margin.values, table.certain, strict=True) if not certain]
     part = float(population[~table.certain].sum())
@@ -136,16 +153,13 @@ def correct_shares(
     factors, ratios = population / found, table.shares / found
     least = table.shares @ factors
     shares = np.clip(least / (1 - part), least, least + part)
-    together = pool == "precision" and len(table.linear.evidence.levels) > 1
+    together = differ == 0 and len(table.linear.evidence.levels) > 1
     levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.FREE_CHOICE,)
     covariance = table.corrected_covariance(factors, ratios)
     own, other = (each.margin for each in cells.sides)
-    free = None
-    if together:
-        with suppress(EstimateError):
-            free = correct_shares(tally, question, known, pool="size")
+    said = (note for note in dict.fromkeys((*own.notes, *other.notes)) if note.code != notes.LEVELS_DISAGREE)
     return Shares(
-        question=question,
+        question=asked.name,
         text=asked.text,
         values=own.values,
         shares=shares,
@@ -154,29 +168,32 @@ def correct_shares(
         covariance_matrix=covariance,
         reports=int(table.linear.reports),
         manipulation=table.manipulation(factors) / (1 - part),
-        method=f"unbiased, pooled by {pool}, corrected to the known shares of {margin.name!r}",
-        target=target,
+        method=f"unbiased, {pooling_words(differ)}, corrected to the known shares of {margin.name!r}",
+        target="population",
         homogeneity=own.homogeneity,
-        assumption_free=free,
         assumptions=(notes.like_those_who_did_not(margin.name), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),
         notes=(
-            *dict.fromkeys((*own.notes, *other.notes)),
+            *notes.levels_disagree(own.homogeneity, differ if together else None),
+            *said,
             *scaled,
             *((notes.margin_left_out(left, part),) if left else ()),
-            *((notes.NO_FREE_CORRECTION,) if together and free is None else ()),
             notes.who_answered(margin.name, margin.values, table.margin, population),
         ),
     )
 
 
-def _choice(survey: Survey, question: str, margin: str, method: str | None, pool: str, target: str) -> Choice:
+def _choice(
+    survey: Survey, question: str, margin: str, method: str | None, differ: float | None, target: str
+) -> Choice:
     """Return the question to correct; refuse what contradicts a correction."""
     asked = survey.question(question)
     if asked.domain != "labels":
         raise EstimateError(f"known corrects shares of choices of one label; question {question!r} is of {asked.kind}")
     if question == margin:
         raise EstimateError(f"the shares of {question!r} are known: name the question that they are to correct")
-    check_pooling(pool, target)
+    check_options(differ, target)
+    if differ:
+        raise EstimateError(NO_BOUND.format("shares corrected to known ones"))
     if target != "population":
         raise EstimateError('known corrects to the population: target must be "population", not "respondents"')
     one_of("method, where shares are corrected to known ones,", method or "unbiased", ("unbiased",))
@@ -213,9 +230,9 @@ class _Table:
     shares: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, tracked: Sequence[bool], pool: Pool) -> _Table:
+    def of(cls, cells: Cells, tracked: Sequence[bool], differ: float | None) -> _Table:
         """Decode with the weights of the engine; shares of each question sum to 1 where they can."""
-        linear, _ = cells.decode(pool)
+        linear, _ = cells.decode(differ)
         evidence, marks = linear.evidence, []
         for axis, own in enumerate(cells.sides):
             whole, forms = np.eye(own.size + 1)[-1], cast("LabelSide", own).forms
@@ -268,7 +285,7 @@ class _Table:
         people of all levels have the same table.
         """
         evidence, combinations = self.linear.evidence, self.cells.chances.combinations
-        if self.linear.pool == "precision":
+        if self.linear.differ == 0:
             tables = np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()))
         else:
             tables = norm_sub(evidence.joint[:, :, -1].T.ravel())

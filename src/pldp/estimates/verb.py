@@ -10,7 +10,7 @@ from pldp.estimates.kinds.table import check_ranges, cross
 from pldp.estimates.linear.mix import check_mix
 from pldp.estimates.margins import uncorrected_notes
 from pldp.estimates.results.facts import Note
-from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, forged_reports
+from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, TABLE_WITHOUT_BOUND, forged_reports
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import distinct_people
@@ -102,8 +102,16 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
     for names in tally.paired:
         try:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
-            table = cross(tally, names, differ=chosen.differ, target=chosen.target, ranges=edges, mix=chosen.mix)
+            table = cross(
+                tally,
+                names,
+                differ=None if chosen.differ else chosen.differ,
+                target=chosen.target,
+                ranges=edges,
+                mix=chosen.mix,
+            )
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
+            about += [TABLE_WITHOUT_BOUND] if chosen.differ else []
             tables.append(replace(table, notes=(*table.notes, *about)).stated_with(chosen))
         except EstimateError as error:
             missing[" × ".join(names)] = str(error)

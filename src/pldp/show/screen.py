@@ -5,7 +5,7 @@ rounded outwards, and everything is cut at what is possible.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Final
 
@@ -36,12 +36,12 @@ SAID: Final = frozenset({"too-few-to-say"})  # notes that the sentence itself sa
 
 
 def screen(result: Mapped, *, strips: bool = True) -> list[str]:
-    """Return a result in few lines of at most `WIDTH` letters.
+    r"""Return a result in few lines of at most `WIDTH` letters.
 
     >>> row = {"label": "car", "estimate": 0.4306, "standard_error": 0.03, "low": 0.368, "high": 0.493}
     >>> rows = [row, {**row, "label": "bus", "estimate": 0.2368, "low": 0.176, "high": 0.298}]
     >>> content = {"name": "mode", "text": "How do you get to work?", "kind": "choice", "reports": 5000, "rows": rows}
-    >>> print(*screen({**content, "confidence": 0.95, "notes": []}, strips=False), sep="\\n")
+    >>> print(*screen({**content, "confidence": 0.95, "notes": []}, strips=False), sep="\n")
     How do you get to work?                                     mode · 5,000 reports
          share  95 % interval
       car  43 %        36–50 %
@@ -87,9 +87,10 @@ def _caveat(result: Mapped) -> list[str]:
 
 
 def grid(table: Table) -> Iterator[str]:
-    """Return the lines of a table; columns that do not fit follow below, each time with the labels.
+    r"""Return the lines of a table; columns that do not fit follow below, each time with the labels.
 
-    >>> print(*grid(Table("shares", ("", "yes", "no"), [("car", "26–46", "0–16"), ("bus", "13–33", "0–10")])), sep="\\n")
+    >>> rows = [("car", "26–46", "0–16"), ("bus", "13–33", "0–10")]
+    >>> print(*grid(Table("shares", ("", "yes", "no"), rows)), sep="\n")
     shares
              yes    no
       car  26–46  0–16
@@ -105,7 +106,9 @@ def grid(table: Table) -> Iterator[str]:
         while last < len(widths) and left + sum(widths[first : last + 1]) + 2 * (last + 1 - first) <= WIDTH:
             last += 1
         for label, *cells in lines:
-            numbers = "".join(f"  {cell:>{width}}" for cell, width in [*zip(cells, widths[1:], strict=True)][first - 1 : last - 1])
+            numbers = "".join(
+                f"  {cell:>{width}}" for cell, width in [*zip(cells, widths[1:], strict=True)][first - 1 : last - 1]
+            )
             yield f"  {label:{widths[0]}}{numbers}".rstrip()
         first = last
     if table.note:
@@ -122,7 +125,10 @@ def _rows(result: Mapped, *, strips: bool) -> Iterator[str]:
     cells = [_numbers(row, write(row)) for row in rows]
     labels = [_shortened(kind.label(row)) for row in rows]
     widths = [max(map(len, column)) for column in (labels, *zip(*cells, strict=True))]
-    heads = (kind.heads_of(result)[1] if shares else result["unit"] or "", f"{brief(100 * result['confidence'])} % interval")
+    heads = (
+        kind.heads_of(result)[1] if shares else result["unit"] or "",
+        f"{brief(100 * result['confidence'])} % interval",
+    )
     widths[1:] = [max(width, len(head)) for width, head in zip(widths[1:], heads, strict=True)]
     yield f"  {'':{widths[0]}}  {heads[0]:>{widths[1]}}  {heads[1]:>{widths[2]}}"
     ends = [end for row in rows for end in (row["low"], row["high"]) if end is not None and math.isfinite(end)]
@@ -152,7 +158,9 @@ def _numbers(row: Mapped, write: Writer) -> tuple[str, str]:
 def _strip(row: Mapped, around: tuple[float, float]) -> str:
     """Return a line of letters with the interval and its point."""
     first, last = around
-    places = [round((row[name] - first) / ((last - first) or 1.0) * (STRIP - 1)) for name in ("low", "estimate", "high")]
+    places = [
+        round((row[name] - first) / ((last - first) or 1.0) * (STRIP - 1)) for name in ("low", "estimate", "high")
+    ]
     low, point, high = (min(STRIP - 1, max(0, place)) for place in places)
     line = [" "] * low + ["─"] * (high - low + 1)
     line[point] = "●"

@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from pldp.estimates.fused.services import Part, Subsets
-from pldp.estimates.results.options import Pool, Target
+from pldp.estimates.results.options import Target
 from pldp.mechanisms.arrays import FloatArray, IntArray
 
 OWN_ERRORS: Final = 100
@@ -46,7 +46,7 @@ _ROUNDING: Final = 1e-15
 _TINY: Final = 1e-300
 
 
-def best_weights(covariance: FloatArray, people: IntArray, pool: Pool) -> FloatArray:
+def best_weights(covariance: FloatArray, people: IntArray, differ: float | None) -> FloatArray:
     """Return w_ps W_p with the least variance, subsets × sources × numbers, given that of sources within subsets.
 
     `covariance` is subsets × sources × sources × numbers; infinite variances count for nothing.
@@ -59,7 +59,7 @@ def best_weights(covariance: FloatArray, people: IntArray, pool: Pool) -> FloatA
     diagonal = np.where(known, 0.0, 1.0) + np.maximum(scale, _TINY)[..., None] * _ROUNDING
     matrix = matrix + np.eye(covariance.shape[1]) * diagonal[..., None]
     raw = np.swapaxes(np.linalg.solve(matrix, known[..., None] * 1.0)[..., 0], 1, 2)  # C⁻¹1
-    if pool == "size":
+    if differ != 0:
         total = raw.sum(axis=1, keepdims=True)
         raw = np.divide(raw * people[:, None, None], total, out=np.zeros_like(raw), where=total != 0)
     total = raw.sum(axis=(0, 1))
@@ -78,7 +78,7 @@ class Joined:
     means: Mapping[Part, FloatArray]
     noise: FloatArray
     drawn: float
-    pool: Pool
+    differ: float | None
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -86,7 +86,7 @@ class Joined:
         alone, people = np.where(self.subsets.given, self.noise, np.inf), self.subsets.people
         together = self.drawn + np.where(np.eye(len(self.noise), dtype=bool), alone[:, :, None], 0.0)
         each = together / people[:, None, None]
-        return best_weights(each[..., None], people, self.pool)[..., 0]
+        return best_weights(each[..., None], people, self.differ)[..., 0]
 
     @property
     def of_people(self) -> FloatArray:

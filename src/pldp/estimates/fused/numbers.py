@@ -17,7 +17,6 @@ two moments take its place (`two_moments`), and the last two methods, which need
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -57,7 +56,8 @@ from pldp.estimates.linear.numbers import (
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Homogeneity, Note
-from pldp.estimates.results.options import Options, Pool, Target
+from pldp.estimates.results.options import NO_BOUND, Options, Target, pooling_words
+from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Fused
 
@@ -81,14 +81,14 @@ _LEAST_NOISE: Final = 3e-5
 
 
 def mean(
-    fused: Fused, *, method: MeanMethod = "weights", target: Target = "population", pool: Pool = "precision"
+    fused: Fused, *, method: MeanMethod = "weights", target: Target = "population", differ: float | None = None
 ) -> Mean:
     """Estimate the mean of the numbers behind a fused tally, all of whose services must have channels for numbers.
 
-    `method` says how a person's services are weighted, `pool` how people are who gave to different ones: by
-    `"precision"`, or all alike, by `"size"`. The methods `"average"` and `"posterior"` weigh all people alike, as their
-    paper does; a fitted density cannot. The error for the `"population"` includes that these people are a random sample
-    of it; `"respondents"` are exactly these people.
+    `method` says how a person's services are weighted, `differ` how much people do who gave to different
+    ones: 0 if they are alike, otherwise nothing is assumed. The methods `"average"` and `"posterior"` weigh all people
+    alike, as their paper does; a fitted density cannot. The error for the `"population"` includes that these people are
+    a random sample of it; `"respondents"` are exactly these people.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def mean(
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
-    return JoinedNumbers(fused, method, target, pool).result.mean
+    return JoinedNumbers(fused, method, target, differ).result.mean
 
 
 def density(fused: Fused, *, splines: int | None = None, progress: DensityProgress | None = None) -> Density:
@@ -141,7 +141,7 @@ class SourceNumbers(NamedTuple):
     def of(cls, fused: Fused, place: int, shares: FloatArray, *, moments: bool = False) -> SourceNumbers:
         """Take them at the estimated population."""
         source, counts = fused.sources[place], source_counts(fused, place)
-        counted = decode(counts.moments(shares) if moments else counts.numbers(shares), "size")
+        counted = decode(counts.moments(shares) if moments else counts.numbers(shares), None)
         table, values = by_target(counted.counted), moment_values(fused.size)
         chances = counted.evidence.expected(slice(0, 1), counted.states, counted.evidence.mix)[0]
         square, fourth = (table**power @ chances for power in (2, 4))
@@ -191,15 +191,17 @@ def _compare_subsets(
 class JoinedNumbers:
     """What the cells of every service count for, and means of that over the people who gave to the same services."""
 
-    def __init__(self, fused: Fused, method: str, target: Target, pool: Pool) -> None:
-        check_mean(method, pool, target, mean_only=fused.mean_only)
+    def __init__(self, fused: Fused, method: str, target: Target, differ: float | None) -> None:
+        if differ:
+            raise EstimateError(NO_BOUND.format("joined services"))
+        check_mean(method, differ, target, mean_only=fused.mean_only, several=len(Subsets.of(fused).people) > 1)
         mixed = mixed_services(fused)
         if mixed and method in {"posterior", "fitted"}:
             raise EstimateError(
                 f"method must be weights or average (ua): service {mixed[0]!r} hides levels, and a curve from several "
                 "services needs levels that show"
             )
-        self.fused, self.method, self.target, self.pool = fused, method, target, pool
+        self.fused, self.method, self.target, self.differ = fused, method, target, differ
         self.fitted = density(fused, splines=SPLINES) if method == "fitted" else None
         population = self._population() if self.fitted is None else self.fitted.shares
         sources = [SourceNumbers.of(fused, place, population) for place in range(len(fused.sources))]
@@ -220,18 +222,15 @@ class JoinedNumbers:
         simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
         return fit_density(simplest.thin(_POPULATION_TUPLES), splines=SPLINES).shares
 
-    @cached_property
+    @property
     def result(self) -> MeanResult:
-        """The mean as it was asked for, with that by size beside it where it assumes more."""
-        found = self._stated(self.method, self.pool)
-        if self.pool == "size" or self.method not in _BY_PRECISION or len(self.subsets.people) == 1:
-            return found
-        free = self._stated("weights", "size")
-        return replace(found, mean=replace(found.mean, by_size=free.mean), assumption_free=free)
+        """The mean as it was asked for."""
+        return self.stated(self.differ)
 
-    def _stated(self, method: str, pool: Pool) -> MeanResult:
-        """Return the mean by this method, and what is to be said of it."""
-        fused, asked, joined = self.fused, self.fused.asked, self._joined(method, pool)
+    def stated(self, differ: float | None) -> MeanResult:
+        """Return the mean and what is to be said of it, people of different subsets alike or not."""
+        method = self.method
+        fused, asked, joined = self.fused, self.fused.asked, self._joined(method, differ)
         number, variance, test = self._estimated(method, joined)
         weights, drawn = 1 / self._added(method), 0.0 if self.target == "population" else self.spread
         groups = source_groups(fused, (weights / weights.sum()).tolist())
@@ -245,19 +244,19 @@ class JoinedNumbers:
             services=self._alone(drawn),
             weights={group.level: group.weight for group in groups},
             homogeneity=test,
-            assumptions=assumed_of_mean(method, pool, self.target),
+            assumptions=assumed_of_mean(method, differ, self.target),
         )
         return MeanResult(
             question=asked.name,
             text=asked.text,
             unit=asked.unit,
             reports=mean.people,
-            method=WORDS[method].format(pool=pool),
+            method=WORDS[method].format(pool=pooling_words(differ)),
             target=mean.target,
             groups=groups,
             homogeneity=test,
             assumptions=mean.assumptions,
-            notes=(*notes.subsets_disagree(test, pool), join_note(fused)),
+            notes=(*notes.subsets_disagree(test, differ), join_note(fused)),
             standard_error=np.array([mean.standard_error]),
             mean=mean,
             bounds=asked.limits or fused.bounds,
@@ -291,12 +290,13 @@ class JoinedNumbers:
         """Return the noise that the weights of services are made for: averages take it to be the same of all."""
         return np.ones(len(self.noise)) if method == "average" else self.noise
 
-    def _joined(self, method: str, pool: Pool) -> Joined:
+    def _joined(self, method: str, differ: float | None) -> Joined:
         """Return the means of all parts with their weights."""
         people = self.subsets.people
         means = {part: counts @ self.numbers[part[1]] / people[part[0]] for part, counts in self.counts.items()}
-        pool = pool if method in _BY_PRECISION else "size"
-        return Joined(self.subsets, means, self._added(method), self.spread, pool)
+        return Joined(
+            self.subsets, means, self._added(method), self.spread, differ if method in _BY_PRECISION else None
+        )
 
     def _combined(self, joined: Joined) -> tuple[float, float, Homogeneity | None]:
         """Weigh the reports of every person by constants."""
@@ -347,20 +347,30 @@ def why_mean_only(fused: Fused) -> Note | None:
 
 def fused_number(fused: Fused, options: Options) -> MeanResult | NumberResult:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
-    name, pool = options.method or "weights", options.pool
-    found, why = JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, pool).result, why_mean_only(fused)
+    name = options.method or "weights"
+    joined, why = (
+        JoinedNumbers(fused, PAPER_NAMES.get(name, name), options.target, options.differ),
+        why_mean_only(fused),
+    )
+    several = len(joined.subsets.people) > 1
     if why is not None:
-        return replace(found, notes=(*found.notes, why))
+        made = beside_alike(joined.stated, options.differ, several=several)
+        return replace(made, notes=(*made.notes, why))
     fitted, single = density(fused, progress=fit_progress(options)), one_report_each(fused)
-    test, beside = fitted.homogeneity, found.assumption_free
     each = () if single is fused else (notes.ONE_REPORT_EACH,)
-    pools = (notes.CURVE_POOLS_SUBSETS,) if test is not None and test.rejected else ()
-    about = (*notes.subsets_disagree(test, pool), join_note(fused), *each, *pools)
-    found = replace(found, homogeneity=test, notes=about, assumptions=(*found.assumptions, notes.CURVE_ASSUMES))
-    if isinstance(beside, MeanResult):
-        apart = pool_by_size(single, lambda: fitted), Profile(single, apart=True)
-        found = replace(found, assumption_free=replace(beside, homogeneity=test).with_curve(*apart, options))
-    return found.with_curve(fitted, Profile(single), options)
+
+    def with_quantiles(differ: float | None) -> NumberResult:
+        found, test = joined.stated(differ), fitted.homogeneity
+        together = differ == 0 or not several
+        pools = (notes.CURVE_POOLS_SUBSETS,) if together and test is not None and test.rejected else ()
+        about = (*notes.subsets_disagree(test, differ), join_note(fused), *each, *pools)
+        assumed = (*found.assumptions, *((notes.CURVE_ASSUMES,) if together else ()))
+        found = replace(found, homogeneity=test, notes=about, assumptions=assumed)
+        if together:
+            return found.with_curve(fitted, Profile(single), options)
+        return found.with_curve(pool_by_size(single, lambda: fitted), Profile(single, apart=True), options)
+
+    return beside_alike(with_quantiles, options.differ, several=several)
 
 
 def one_report_each(fused: Fused) -> Fused:

@@ -29,7 +29,6 @@ from pldp.estimates.fused.services import (
 from pldp.estimates.kinds.choices import Sets, state_sets
 from pldp.estimates.kinds.item_search import Counts, Estimated
 from pldp.estimates.kinds.item_sets import ItemReports, of_part
-from pldp.estimates.kinds.item_supports import HOPELESS
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.homogeneity import homogeneity_of_targets
 from pldp.estimates.linear.mix import source_mix
@@ -39,7 +38,8 @@ from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Facts, Homogeneity, Note
-from pldp.estimates.results.options import Options, Pool, Target
+from pldp.estimates.results.options import Options, Target, pooling_words
+from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, BitCounts, Columns, Fused, Source, columns_of
@@ -71,29 +71,28 @@ class FusedItems(Record):
     parts: Mapping[Part, ItemReports]
     people: IntArray
     shared: tuple[Shared, ...]
-    pool: Pool
+    differ: float | None
     target: Target
     assumed: tuple[str, ...] = (notes.ANY_SUBSET,)
     tested: FusedItems | None = None
 
     @classmethod
-    def of(cls, fused: Fused, subsets: Subsets, pool: Pool, target: Target) -> FusedItems:
+    def of(cls, fused: Fused, subsets: Subsets, differ: float | None, target: Target) -> FusedItems:
         """Take people of every subset and source, whose levels are pooled like subsets.
 
         All parts take the supports that they have together as likely; their own errors are those of a population.
         """
-        every = subsets.parts(fused, lambda source, counts: _reports(source, counts, pool))
+        every = subsets.parts(fused, lambda source, counts: _reports(source, counts, differ))
         reports = np.array([own.mix.reports for own in every.values()], np.float64)
         supports = reports @ np.array([own.own_supports for own in every.values()]) / reports.sum()
         parts = {part: replace(own, supports=supports) for part, own in every.items()}
-        return cls(parts, subsets.people, _shared(fused, subsets, parts), pool, target)
+        return cls(parts, subsets.people, _shared(fused, subsets, parts), differ, target)
 
     @classmethod
     def by_service(cls, fused: Fused, free: FusedItems) -> FusedItems:
         """Take all reports of every service, whose hidden levels are taken not to depend on what people have."""
-        found = cls.of(fused, Subsets.whole(fused), "precision", free.target)
-        tested = all(part.homogeneity is not None for part in found.parts.values() if part.several)
-        of_mix = notes.TESTED_MIX if tested else notes.UNTESTED_MIX
+        found = cls.of(fused, Subsets.whole(fused), 0, free.target)
+        of_mix = notes.CHOICE_OF_SERVICES
         assumed = (notes.SAME_SUBSETS, of_mix) if len(free.people) > 1 else (of_mix,)
         return replace(found, assumed=assumed, tested=free)
 
@@ -119,11 +118,11 @@ class FusedItems(Record):
         return Facts(
             question="",
             reports=self.reports,
-            method=f"unbiased, pooled by {self.pool}",
+            method=f"unbiased, {pooling_words(self.differ)}",
             target=self.target,
             homogeneity=self.homogeneity,
             assumptions=notes.assume(self.target, *self.assumed, notes.NORMAL),
-            notes=notes.subsets_disagree(self.homogeneity, self.pool),
+            notes=notes.subsets_disagree(self.homogeneity, self.differ),
             manipulation=self.reports * max(each),
         )
 
@@ -184,7 +183,7 @@ class FusedItems(Record):
             return None
         evidence = self._flat(list(self.parts), sets[told], patterns[:, told])
         weights = self._expect(sets[told]).weights[self._places] / evidence.mix[:, None]
-        linear = decode(evidence, "precision", weights=weights.T[:, None])
+        linear = decode(evidence, 0, weights=weights.T[:, None])
         sampled = 1.0 if self.target == "population" else 0.0
         return SmallCounts.joined([(told, SmallCounts.of(linear, sampled=sampled))])
 
@@ -238,7 +237,7 @@ class FusedItems(Record):
         covariance = self._common(contrasts, contrasts) * spread
         sources = np.arange(covariance.shape[1])
         covariance[:, sources, sources] = variances
-        return _Expected(best_weights(covariance, self.people, self.pool), variances, contrasts, spread)
+        return _Expected(best_weights(covariance, self.people, self.differ), variances, contrasts, spread)
 
     def _common(self, one: Mapping[Part, FloatArray], two: Mapping[Part, FloatArray]) -> FloatArray:
         """Return what people in two sources have in common."""
@@ -283,12 +282,12 @@ def _padded(tables: list[FloatArray]) -> list[FloatArray]:
     return [np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, most - each.shape[-1])]) for each in tables]
 
 
-def _reports(source: Source, counts: FloatArray, pool: Pool) -> ItemReports:
+def _reports(source: Source, counts: FloatArray, differ: float | None) -> ItemReports:
     """Return reports of a source, given how often each of its cells came."""
     shown = counts_of(source, counts, rows=True)
     columns = (columns_of(source.channel, own.rows() if isinstance(own, BitCounts) else own.counts) for own in shown)
     mix = source_mix(source, counts)
-    return ItemReports(tuple(map(arrays, source.channels)), tuple(columns), mix, pool, "population")
+    return ItemReports(tuple(map(arrays, source.channels)), tuple(columns), mix, differ, "population")
 
 
 def _shared(fused: Fused, subsets: Subsets, parts: Mapping[Part, ItemReports]) -> tuple[Shared, ...]:
@@ -310,34 +309,34 @@ def _shared(fused: Fused, subsets: Subsets, parts: Mapping[Part, ItemReports]) -
 
 def fused_sets(fused: Fused, options: Options) -> Sets:
     """Return the supports of all items and the frequent sets."""
-    free = FusedItems.of(fused, Subsets.of(fused), "size", options.target)
-    if mixed_services(fused):
-        return _hidden(fused, replace(free, assumed=(notes.ANY_SUBSET, notes.FREE_CHOICE)), options)
-    method, several = "unbiased, people of each subset of services pooled by", len(free.people) > 1
-    if options.pool == "size":
-        return _stated(fused, free, options, f"{method} size")
-    beside = _stated(fused, free, options, f"{method} size") if several else None
-    together = replace(free, pool="precision", assumed=(notes.SAME_SUBSETS,) if several else free.assumed)
-    return _stated(fused, together, options, f"{method} precision", beside=beside)
+    mixed, free = mixed_services(fused), FusedItems.of(fused, Subsets.of(fused), None, options.target)
+    several = len(free.people) > 1
+    if mixed:
+        free = replace(free, assumed=(notes.ANY_SUBSET, notes.FREE_CHOICE))
+
+    def stated(differ: float | None) -> Sets:
+        if differ is None:
+            levels = ", hidden levels free to depend on items" if mixed else ""
+            words = f"unbiased, {pooling_words(differ)}, subset by subset of services{levels}"
+            return _stated(fused, free, options, words)
+        if mixed:
+            return _alike_behind_labels(fused, free, options)
+        reports = replace(free, differ=differ, assumed=(notes.SAME_SUBSETS,))
+        return _stated(fused, reports, options, f"unbiased, {pooling_words(differ)}, subset by subset of services")
+
+    return beside_alike(stated, options.differ, several=several or bool(mixed))
 
 
-def _hidden(fused: Fused, free: FusedItems, options: Options) -> Sets:
-    """Return the same where services hide levels, and beside it what holds whatever levels depend on."""
-    method = "unbiased, people of each subset of services pooled by size, hidden levels free to depend on items"
-    if options.pool == "size":
-        return _stated(fused, free, options, method)
-    worst = float(free.expected_error(free.singles[0]).max())
-    beside = _stated(fused, free, options, method) if worst <= HOPELESS else None
+def _alike_behind_labels(fused: Fused, free: FusedItems, options: Options) -> Sets:
+    """Return supports where services hide levels, people of all levels and subsets of services being alike."""
     reports = FusedItems.by_service(fused, free)
     tests = {fused.sources[source].name: part.homogeneity for (_, source), part in reports.parts.items()}
     told = (
         *dict.fromkeys(note for part in reports.parts.values() for note in part.mix.notes),
-        *(note for name, test in tests.items() for note in notes.levels_disagree(test, "precision", name)),
-        *dict.fromkeys(note for test in tests.values() for note in notes.weak_test(test)),
-        *(() if beside else (notes.no_free_shares(worst),)),
+        *(note for name, test in tests.items() for note in notes.levels_disagree(test, 0, name)),
     )
     method = "approximately unbiased, hidden levels, services and labels pooled by precision"
-    return _stated(fused, reports, options, method, beside=beside, told=told)
+    return _stated(fused, reports, options, method, told=told)
 
 
 def _stated(
@@ -346,7 +345,6 @@ def _stated(
     options: Options,
     method: str,
     *,
-    beside: Sets | None = None,
     told: tuple[Note, ...] = (),
 ) -> Sets:
     """Return supports and frequent sets of these reports; groups are all parts of a source together."""
@@ -362,5 +360,5 @@ def _stated(
         notes=told,
         confidence=options.confidence,
     )
-    made = state_sets(facts, reports, items, options, beside=beside)
+    made = state_sets(facts, reports, items, options)
     return replace(made, notes=(*made.notes, join_note(fused)))

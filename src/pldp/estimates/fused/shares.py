@@ -20,6 +20,7 @@ from pldp.estimates.fused.services import (
     counts_of,
     join_note,
     level_shares,
+    mixed_services,
     source_groups,
 )
 from pldp.estimates.kinds.choice import (
@@ -27,6 +28,7 @@ from pldp.estimates.kinds.choice import (
     FitFacts,
     GroupShares,
     Shares,
+    refuse_likelihood,
     sampling_covariance,
     spread,
     standard_errors,
@@ -40,7 +42,8 @@ from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import add_reports, norm_sub
 from pldp.estimates.results.facts import Homogeneity, LevelShare
-from pldp.estimates.results.options import SHARE_METHODS, Options, Pool, Target
+from pldp.estimates.results.options import SHARE_METHODS, Options, Target, pooling_words
+from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.tallies import Fused, Source
 
@@ -75,19 +78,19 @@ class _Labels:
     def of(cls, fused: Fused) -> _Labels:
         """Take rough shares first: every source on its own, weighted by its precision."""
         whole, parts = (each.parts(fused, _reports) for each in (Subsets.whole(fused), Subsets.of(fused)))
-        alone = [decode(own.evidence, "size") for own in whole.values()]
+        alone = [decode(own.evidence, None) for own in whole.values()]
         precision = [1 / max(float(own.variance().mean()), _NO_NOISE / fused.people) for own in alone]
         likely = add_reports(np.average([own.estimates for own in alone], axis=0, weights=precision), fused.people)
         of_sources = tuple(_decoded(own, likely) for own in whole.values())
         of_parts = {part: _decoded(own, likely) for part, own in parts.items()}
         return cls(fused, likely, tuple(whole.values()), of_sources, of_parts)
 
-    def joined(self, pool: Pool) -> Joined:
+    def joined(self, differ: float | None) -> Joined:
         """Return the shares of all parts with their weights."""
         drawn = float((self.likely * (1 - self.likely)).mean())
         noise = [float(own.variance().mean()) * own.reports - drawn for own in self.of_sources]
         means = {part: own.estimates for part, own in self.of_parts.items()}
-        return Joined(Subsets.of(self.fused), means, np.maximum(noise, _NO_NOISE), drawn, pool)
+        return Joined(Subsets.of(self.fused), means, np.maximum(noise, _NO_NOISE), drawn, differ)
 
     def noise(self, moment: _Moment, drawn: FloatArray) -> Callable[[Part], FloatArray]:
         """Return what tells N_ps: the noise of a part, or that of the whole source where it has few reports."""
@@ -140,7 +143,7 @@ def _reports(source: Source, counts: FloatArray) -> LabelReports:
 
 
 def _decoded(reports: LabelReports, likely: FloatArray) -> Linear:
-    return decode(replace(reports.evidence, likely_states=label_states(reports.forms, likely)), "size")
+    return decode(replace(reports.evidence, likely_states=label_states(reports.forms, likely)), None)
 
 
 def _covariance(own: Linear, reports: LabelReports) -> FloatArray:
@@ -149,20 +152,18 @@ def _covariance(own: Linear, reports: LabelReports) -> FloatArray:
 
 def fused_shares(fused: Fused, options: Options) -> FusedShares:
     """Return the shares: unbiased and pooled over subsets, or by maximum likelihood where that is asked for."""
-    if options.method == "likelihood" and options.pool == "size":
-        raise EstimateError(
-            "pool must be precision for a likelihood: subsets of people cannot be weighted by their size; "
-            "assumption_free of the result assumes nothing about who gave to which service"
-        )
     labels = _Labels.of(fused)
-    return (
-        _fitted(labels, options) if options.method == "likelihood" else _unbiased(labels, options.pool, options.target)
-    )
+    several = len(Subsets.of(fused).people) > 1
+    if options.method == "likelihood":
+        several = several or bool(mixed_services(fused))
+        refuse_likelihood(options.differ, several=several)
+        return replace(_fitted(labels, options), differ=0 if several else None)
+    return beside_alike(lambda differ: _unbiased(labels, differ, options.target), options.differ, several=several)
 
 
-def _unbiased(labels: _Labels, pool: Pool, target: Target) -> FusedShares:
-    fused, joined = labels.fused, labels.joined(pool)
-    together = pool == "precision" and len(joined.subsets.people) > 1
+def _unbiased(labels: _Labels, differ: float | None, target: Target) -> FusedShares:
+    fused, joined = labels.fused, labels.joined(differ)
+    together = differ == 0 and len(joined.subsets.people) > 1
     assumed = (notes.SAME_SUBSETS, notes.ROUGH_WEIGHTS) if together else (notes.ANY_SUBSET,)
     test, groups = labels.homogeneity(joined), source_groups(fused, joined.weights.sum(axis=0).tolist())
     few = [own.level for own, all_of in zip(groups, labels.everybody, strict=True) if not all_of.enough_of(own.reports)]
@@ -175,14 +176,13 @@ def _unbiased(labels: _Labels, pool: Pool, target: Target) -> FusedShares:
         covariance_matrix=labels.covariance(joined, target) if fused.size <= LARGEST_COMPARED else None,
         reports=fused.people,
         manipulation=fused.people * joined.forged(lambda part: labels.of_parts[part].manipulation),
-        method=f"unbiased, people of each subset of services pooled by {pool}",
+        method=f"unbiased, {pooling_words(differ if together else None)}, subset by subset of services",
         target=target,
         groups=tuple(map(GroupShares.alone, groups, labels.of_sources)),
         levels=labels.levels(),
         homogeneity=test,
-        assumption_free=_unbiased(labels, "size", target) if together else None,
         assumptions=notes.assume(target, *assumed),
-        notes=(*notes.subsets_disagree(test, pool), *notes.few_reports(few), join_note(fused)),
+        notes=(*notes.subsets_disagree(test, differ if together else None), *notes.few_reports(few), join_note(fused)),
     )
 
 
@@ -191,7 +191,7 @@ def _fitted(labels: _Labels, options: Options) -> FusedShares:
     fused, target = labels.fused, options.target
     if joint_levels(fused) > LARGEST_JOINT:
         raise EstimateError(f"a likelihood takes at most {LARGEST_JOINT} combinations of hidden levels")
-    beside = _unbiased(labels, options.pool, target)
+    beside = _unbiased(labels, 0, target)
     mixes = {place: reports.mix.shares for place, reports in enumerate(labels.everybody)}
     fit, model = fit_tuples(fused, norm_sub(beside.shares), mixes, options.progress)
     size, dense = fused.size, fused.size <= LARGEST_DENSE
@@ -200,8 +200,7 @@ def _fitted(labels: _Labels, options: Options) -> FusedShares:
     if covariance is not None and target == "respondents":
         covariance = covariance - sampling_covariance(shares, fused.people)
     far = () if fit.converged else (notes.no_convergence(fit.gap, fit.steps),)
-    free = (notes.UNTESTED_MIX,) if levels else ()
-    alone = replace(beside, assumptions=notes.assume(target, notes.FREE_CHOICE))
+    free = (notes.CHOICE_OF_SERVICES,) if levels else ()
     return replace(
         beside,
         shares=shares,
@@ -210,7 +209,6 @@ def _fitted(labels: _Labels, options: Options) -> FusedShares:
         method="maximum likelihood of all reports together",
         assumptions=notes.assume(target, notes.SAME_SUBSETS, notes.INTERIOR, *free),
         fit=FitFacts.of(fit),
-        assumption_free=beside.assumption_free or alone,
         levels=levels,
         notes=(*far, *beside.notes, *(() if dense else (notes.NO_ERRORS,))),
     )

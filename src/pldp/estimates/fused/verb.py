@@ -10,7 +10,7 @@ from pldp.estimates.fused import numbers, sets, shares
 from pldp.estimates.kinds.choice import Shares
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number_result import NumberResult
-from pldp.estimates.results.options import GivenOptions, Options, check_names, check_pooling
+from pldp.estimates.results.options import NO_BOUND, GivenOptions, Options, check_names, check_options
 from pldp.estimates.results.result import Result
 from pldp.mechanisms import Domain
 from pldp.tallies import Fused
@@ -82,7 +82,9 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
         if not kind.takes(name):
             raise EstimateError(f"{name} does not apply to {fused.asked.name!r}, which asks for {domain_of(fused)}")
     chosen = Options(**options)
-    check_pooling(chosen.pool, chosen.target)
+    check_options(chosen.differ, chosen.target)
+    if chosen.differ:
+        raise EstimateError(NO_BOUND.format("joined services"))
     if chosen.method is not None and chosen.method not in kind.methods:
         raise EstimateError(
             f"method must be one of {listed(kind.methods)} for this kind of question, not {chosen.method!r}"

@@ -34,7 +34,6 @@ from pldp.estimates.kinds.cells import Cells
 from pldp.estimates.linear.labels import scaled
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results.consistency import add_reports
-from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 
 LARGEST: Final = 400
@@ -142,7 +141,7 @@ class Spread(NamedTuple):
         return end(squared, 1 - doubt) / most, end(usual, doubt) / most
 
 
-def spreads_of(cells: Cells, pool: Pool) -> dict[tuple[str, ...], Spread]:
+def spreads_of(cells: Cells, differ: float | None) -> dict[tuple[str, ...], Spread]:
     """Return what the association of two questions needs, or of every item of a set with the other question."""
     if len(cells.sides) != 2:
         return {}
@@ -151,7 +150,7 @@ def spreads_of(cells: Cells, pool: Pool) -> dict[tuple[str, ...], Spread]:
         own = replace(cells, sides=tuple(side for _, side in chosen))
         if math.prod(own.shape) > LARGEST:
             return {}
-        linear, _ = own.decode(pool)
+        linear, _ = own.decode(differ)
         shares = linear.estimates.reshape(own.shape)
         label = tuple(name for names, _ in chosen for name in names)
         found[label] = Spread.of(shares, cell_covariance(own, linear), int(linear.reports))

@@ -26,7 +26,6 @@ from pldp.estimates.linear.patterns import Patterns, cross_patterns
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import nearest_tables
 from pldp.estimates.results.facts import Homogeneity
-from pldp.estimates.results.options import Pool
 from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import Pair, TableCounts, Tally
 
@@ -120,14 +119,14 @@ class Cells:
         parts = [side.noise[self.levels(axis)] for axis, side in enumerate(self.sides)]
         return np.asarray(np.prod(parts, axis=0))
 
-    def decode(self, pool: Pool) -> tuple[Linear, FloatArray]:
+    def decode(self, differ: float | None) -> tuple[Linear, FloatArray]:
         """Return the shares of all cells, and the augmented table of them and of fewer questions."""
         count = len(self.sides)
         decoded, likely = np.ones((2, *(size + 1 for size in self.shape)))
         for kept in (each for number in range(1, count + 1) for each in combinations(range(count), number)):
             part, place = self.only(kept), tuple(slice(None) if axis in kept else -1 for axis in range(count))
             own = tuple(slice(None, -1) if axis in kept else -1 for axis in range(count))
-            linear = decode(part.evidence(likely[place]), pool)
+            linear = decode(part.evidence(likely[place]), differ)
             decoded[own] = linear.estimates.reshape(part.shape)
             likely[own] = np.clip(self.sides[kept[0]].margin.shares if len(kept) == 1 else decoded[own], 0, 1)
         return linear, decoded
@@ -178,7 +177,7 @@ def bend_tests(cells: Cells, linear: Linear) -> dict[str, Homogeneity]:
         if isinstance(side, RangeSide):
             finer = replace(side, knots=2 * side.knots - 1)
             sides = (*cells.sides[:place], finer, *cells.sides[place + 1 :])
-            own, other = (each.decode(linear.pool)[0] for each in (plain, replace(plain, sides=sides)))
+            own, other = (each.decode(linear.differ)[0] for each in (plain, replace(plain, sides=sides)))
             evidence = own.evidence
             apart = np.swapaxes(other.psi - own.psi, 0, 1).reshape(evidence.targets, -1)
             chances = evidence.expected(slice(0, evidence.targets), own.states, evidence.possible_mix)

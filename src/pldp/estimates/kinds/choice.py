@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.kinds.sides import LabelSide, Margin, Side
 from pldp.estimates.likelihood.solver import GAP, Fit, FitProgress, fit_labels
+from pldp.estimates.linear.homogeneity import check_bound
 from pldp.estimates.linear.labels import LabelReports, scaled
 from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of, name_levels
 from pldp.estimates.linear.pooling import Linear, decode
@@ -20,7 +21,16 @@ from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, Note, PersonWeights
 from pldp.estimates.results.intervals import Interval
-from pldp.estimates.results.options import SHARE_METHODS, Mix, Options, ShareMethod, Target, check_options, one_of, pooling_words
+from pldp.estimates.results.options import (
+    SHARE_METHODS,
+    Mix,
+    Options,
+    ShareMethod,
+    Target,
+    check_options,
+    one_of,
+    pooling_words,
+)
 from pldp.estimates.results.result import Result, beside_alike
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.survey import Choice
@@ -262,6 +272,8 @@ class _Counted:
 
     def decoded(self, differ: float | None, target: Target) -> Shares:
         """Return unbiased shares if people of different levels differ by at most so much."""
+        if differ:
+            check_bound(self.reports.evidence, differ)
         fitted = decode(self.reports.evidence, differ)
         together = differ == 0 and self.several
         assumed = self.mix.assumed("shares", together=together)
@@ -376,6 +388,7 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
 
 def side(tally: Tally, question: Choice, options: Options) -> Side:
     """Return what the question brings to a table: its labels."""
-    own = frequencies(tally, question.name, differ=options.differ, target=options.target, mix=options.mix)
+    counted = _Counted.of(tally, question.name, options.mix)
+    own = counted.decoded(options.differ if counted.several else None, options.target)
     forms = [label_arrays(channel) for channel in question.channels]
     return LabelSide(margin=Margin.of(own, own.values, own.shares, own.consistent()), forms=forms)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from pldp.estimates.kinds.item_search import SetReports
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.kinds.item_supports import HOPELESS, Itemsets, Rule, baskets_of, search_sets
 from pldp.estimates.kinds.sides import ItemSide, Margin, Side
-from pldp.estimates.linear.mix import LevelMix, name_levels
+from pldp.estimates.linear.homogeneity import check_bound
+from pldp.estimates.linear.mix import name_levels
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Facts, Note, PersonWeights
-from pldp.estimates.results.intervals import make_rows
-from pldp.estimates.results.options import Options
-from pldp.estimates.results.result import Result
+from pldp.estimates.results.intervals import Interval, make_rows
+from pldp.estimates.results.options import Options, pooling_words
+from pldp.estimates.results.result import Result, beside_alike
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
 from pldp.tallies import Tally
@@ -76,12 +76,18 @@ class Sets(Result):
 
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
-    """Return the supports of all items and the frequent sets, and beside them what holds whatever levels depend on."""
+    """Return the supports of all items and the frequent sets."""
     baskets, items = baskets_of(tally, question.name, mix=options.mix)
-    reports = ItemReports.of(baskets, len(items), options.pool, options.target)
+    reports = ItemReports.of(baskets, len(items), options.differ, options.target)
     names, mix = name_levels(question), baskets.mix
 
-    def stated(own: ItemReports, beside: Sets | None = None, told: tuple[Note, ...] = ()) -> Sets:
+    def stated(differ: float | None) -> Sets:
+        own, told = reports.within(differ), list[Note]()
+        if differ == 0 and not mix.visible:
+            told += mix.notes
+        if differ:
+            told.append(notes.BOUND_OF_ITEMS)
+            check_bound(own.items.evidence, differ)
         linear, came = own.items, mix.counts[mix.counts > 0].astype(np.float64)
         weights = np.asarray((linear.slope * linear.evidence.shares).sum(axis=2))
         # The weight of a level is its mean weight in the supports of the items.
@@ -91,30 +97,21 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
             own.facts,
             question=question.name,
             text=question.text,
-            method=f"unbiased, {mix.words}pooled by {own.pool}",
+            method=f"unbiased, {mix.words}{pooling_words(differ)}",
             groups=groups,
             levels=mix.levels_of(names),
-            notes=told,
+            notes=tuple(told),
         )
-        return state_sets(facts, own, items, options, beside=beside, people=people)
+        found = state_sets(facts, own, items, options, people=people)
+        if not differ:
+            return found
+        told_of = own.singles[1].any(axis=(0, 2))
+        bias = np.zeros(len(items))
+        bias[told_of] = linear.bias
+        free = search_sets(reports.within(None), items, options.min_support, options.largest)
+        return replace(found, bias=Interval(-bias, bias), sets=free)
 
-    return stated(reports, *_beside(reports, mix, stated))
-
-
-def _beside(
-    reports: ItemReports, mix: LevelMix, stated: Callable[[ItemReports], Sets]
-) -> tuple[Sets | None, tuple[Note, ...]]:
-    """Return what assumes nothing about levels, where it says anything, and what is unsure of the rest."""
-    if not reports.several:
-        return None, ()
-    free = reports.free()
-    if mix.visible:
-        return stated(free), ()
-    told, worst = (
-        (*mix.notes, *notes.weak_test(reports.homogeneity)),
-        float(free.expected_error(reports.singles[0]).max()),
-    )
-    return (stated(free), told) if worst <= HOPELESS else (None, (*told, notes.no_free_shares(worst)))
+    return beside_alike(stated, options.differ, several=reports.several)
 
 
 def state_sets(
@@ -123,7 +120,6 @@ def state_sets(
     items: tuple[str, ...],
     options: Options,
     *,
-    beside: Sets | None = None,
     people: PersonWeights | None = None,
 ) -> Sets:
     """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones."""
@@ -147,12 +143,11 @@ def state_sets(
         rare=reports.small_counts(singles, patterns),
         sets=frequent,
         people=people,
-        assumption_free=beside,
     )
 
 
 def side(tally: Tally, question: Choices, options: Options) -> Side:
     """Return what the question brings to a table: its items."""
-    own = estimate(tally, question, replace(options, largest=1))
+    own = cast("Sets", estimate(tally, question, replace(options, largest=1)))
     possible, forms = np.clip(own.estimates, 0.0, 1.0), [arrays(channel) for channel in question.channels]
     return ItemSide(margin=Margin.of(own, question.values, own.estimates, possible, exclusive=False), forms=forms)

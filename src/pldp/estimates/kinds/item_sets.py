@@ -36,7 +36,7 @@ from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Facts, Homogeneity
-from pldp.estimates.results.options import Pool, Target, check_pooling
+from pldp.estimates.results.options import Target, check_options, pooling_words
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, SetPatterns, arrays, independent_patterns
 from pldp.records import Record
@@ -80,7 +80,7 @@ class ItemReports(Record):
     forms: tuple[SetArrays, ...]
     columns: tuple[Columns, ...]
     mix: LevelMix
-    pool: Pool
+    differ: float | None
     target: Target
     supports: FloatArray | None = None
 
@@ -89,9 +89,9 @@ class ItemReports(Record):
             raise EstimateError("nothing to estimate: groups need at least one report")
 
     @classmethod
-    def of(cls, groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemReports:
+    def of(cls, groups: Baskets | HiddenBaskets, size: int, differ: float | None, target: Target) -> ItemReports:
         """Take the reports about so many items; levels that no report speaks of are left out."""
-        check_pooling(pool, target)
+        check_options(differ, target)
         if isinstance(groups, HiddenBaskets):
             known, every = groups.mix, [*zip(groups.channels, groups.outputs, strict=True)]
         else:
@@ -101,9 +101,7 @@ class ItemReports(Record):
                 raise EstimateError(f"items must be as many as the channel has ({channel.size}), not {size}")
         columns = tuple(columns_of(channel, own) if isinstance(own, np.ndarray) else own for channel, own in every)
         mix = known or LevelMix.of(None, [own.reports for own in columns])
-        if pool == "size" and not mix.bounds.nothing:
-            raise EstimateError("mix applies where levels are pooled by precision; by size their mix is not assumed")
-        made = cls(tuple(arrays(channel) for channel, _ in every), columns, mix, pool, target)
+        made = cls(tuple(arrays(channel) for channel, _ in every), columns, mix, differ, target)
         return made._only(np.flatnonzero(mix.matrix.T @ mix.counts).tolist())
 
     def _only(self, levels: Sequence[int]) -> ItemReports:
@@ -114,9 +112,9 @@ class ItemReports(Record):
         columns = tuple(self.columns[level] for level in levels)
         return replace(self, forms=forms, columns=columns, mix=LevelMix.of(None, self.mix.counts[levels].tolist()))
 
-    def free(self) -> ItemReports:
-        """Return the same reports without an assumption about the choice of levels."""
-        return replace(self, pool="size")
+    def within(self, differ: float | None) -> ItemReports:
+        """Return the same reports if people of different levels differ by at most so much."""
+        return replace(self, differ=differ)
 
     @property
     def largest(self) -> int:
@@ -124,21 +122,21 @@ class ItemReports(Record):
 
     @property
     def several(self) -> bool:
-        """Whether it matters that people of different levels are alike."""
-        return self.pool == "precision" and len(self.forms) > 1
+        """Whether there are people of different levels."""
+        return len(self.forms) > 1
 
     @cached_property
     def facts(self) -> Facts:
         tested = self.homogeneity
-        levels = self.mix.assumed("supports", together=self.several, tested=tested is not None)
+        levels = self.mix.assumed("supports", together=self.several and self.differ == 0)
         return Facts(
             question="",
             reports=self.mix.reports,
-            method=f"unbiased, pooled by {self.pool}",
+            method=f"unbiased, {pooling_words(self.differ)}",
             target=self.target,
             homogeneity=tested,
             assumptions=notes.assume(self.target, *levels, notes.NORMAL),
-            notes=notes.levels_disagree(tested, self.pool),
+            notes=notes.levels_disagree(tested, self.differ),
             manipulation=self.items.manipulation,
         )
 
@@ -162,7 +160,7 @@ class ItemReports(Record):
 
     @cached_property
     def own_supports(self) -> FloatArray:
-        """Supports of all items pooled by size; items that no report tells about are as frequent as the mean of all."""
+        """Supports of all items, all people counting alike; those of items that no report tells about are the mean."""
         sets, patterns = self.singles
         told, found = patterns.any(axis=(0, 2)), np.full(len(sets), 0.5)
         if not told.any():
@@ -171,7 +169,7 @@ class ItemReports(Record):
         for _ in range(_ROUNDS):
             near = np.clip(found[told], least, 1 - least)
             evidence = self._evidence(sets[told], table, np.stack([1 - near, near], axis=1))
-            found[told] = decode(evidence, "size").estimates
+            found[told] = decode(evidence, None).estimates
         found[~told] = found[told].mean()
         return found
 
@@ -198,7 +196,7 @@ class ItemReports(Record):
     def decode(self, sets: IntArray, patterns: Counts) -> Linear:
         """Return what reports that came say of sets of one size."""
         evidence = self._evidence(sets, self._table(patterns), independent_patterns(sets, self.item_supports))
-        return decode(evidence, self.pool, weights=self._weights(sets))
+        return decode(evidence, self.differ, weights=self._weights(sets))
 
     def expected_error(self, sets: IntArray) -> FloatArray:
         if not self._told_by(sets.shape[1]):
@@ -217,7 +215,7 @@ class ItemReports(Record):
     def _expect(self, sets: IntArray) -> Linear:
         """Return what reports would say of sets if items were independent."""
         evidence = self.expected(sets, independent_patterns(sets, self.item_supports))
-        return decode(evidence, self.pool, weights=self._weights(sets))
+        return decode(evidence, self.differ, weights=self._weights(sets))
 
     def least_error(self, items: int) -> float:
         """Return at most the least `expected_error` of any set of this many items.
@@ -279,7 +277,7 @@ class ItemReports(Record):
     def _told_by(self, items: int) -> list[int]:
         """Return the levels that count for sets of so many items: those that tell about them, by size all or none."""
         told = self._tell_alone(items)
-        return told if self.pool == "precision" or len(told) == len(self.forms) else []
+        return told if self.differ == 0 or len(told) == len(self.forms) else []
 
     def _told(self, patterns: Counts) -> npt.NDArray[np.intp]:
         """Return the sets that some report of the levels that count tells about."""
@@ -327,12 +325,12 @@ class ItemReports(Record):
 
     def _weights(self, sets: IntArray) -> FloatArray | None:
         """Return the weights of levels and states in each set, one for all sets of one class."""
-        if not self.several:
+        if not self.several or self.differ is None:
             return None
         classes, supports = self._classes
         first, alike = _distinct(classes[sets])
         evidence = self.expected(sets[first], independent_patterns(sets[first], supports))
-        weights = best_weights(evidence, self.pool, alike=False)
+        weights = best_weights(evidence, self.differ, alike=False)
         return weights if len(weights) == 1 else weights[alike]
 
     def expected(self, sets: IntArray, likely: FloatArray) -> Evidence:

@@ -20,7 +20,7 @@ from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results.facts import Facts
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, make_rows, normal_reach
 from pldp.estimates.results.notes import sets_not_told
-from pldp.estimates.results.options import Mix, Pool, Target
+from pldp.estimates.results.options import Mix, Target
 from pldp.mechanisms import CategoricalChannel, Channel, item_places
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays, label_arrays
 from pldp.records import Brief, Record, describe
@@ -204,12 +204,12 @@ def supports(
     sets: Sequence[Sequence[str]],
     *,
     target: Target = "population",
-    pool: Pool = "precision",
+    differ: float | None = None,
 ) -> SetSupports:
     """Return the unbiased supports of chosen sets (names of items) with standard errors.
 
     `groups` are the channel and the packed rows of each group of people, `items` the name of each bit, or both what
-    `baskets_of` returns; for `target` and `pool` see `Options`.
+    `baskets_of` returns; for `target` and `differ` see `Options`.
 
     >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets, perturb_item_sets
@@ -222,7 +222,7 @@ def supports(
     >>> [bool(a < truth < b) for a, truth, b in zip(low, (0.4, 0.0), high)]
     [True, True]
     """
-    reports = ItemReports.of(groups, len(items), pool, target)
+    reports = ItemReports.of(groups, len(items), differ, target)
     places = item_places(items)
     wanted = [_places(one, places) for one in sets]
     if not wanted:
@@ -272,7 +272,7 @@ def itemsets(
     largest: int = 3,
     rates: Rates = DEFAULT_RATES,
     target: Target = "population",
-    pool: Pool = "precision",
+    differ: float | None = None,
 ) -> Itemsets:
     """Find the sets of items that at least a share `min_support` of the people have, and the rules within them.
 
@@ -295,7 +295,7 @@ def itemsets(
     [(('beer',), ('bread',), 1.0, 1.5), (('bread',), ('beer',), 1.0, 1.5)]
     """
     item_places(items)
-    return search_sets(ItemReports.of(groups, len(items), pool, target), items, min_support, largest, rates)
+    return search_sets(ItemReports.of(groups, len(items), differ, target), items, min_support, largest, rates)
 
 
 def search_sets(
@@ -371,6 +371,6 @@ def hidden_item_variance(
     """
     labels = label_arrays(label_channel).matrix() @ shares
     mix = LevelMix.of(label_channel, np.rint(labels * _MANY).astype(int).tolist())
-    reports = ItemReports(tuple(map(arrays, channels)), (), mix, "precision", "population")
+    reports = ItemReports(tuple(map(arrays, channels)), (), mix, 0, "population")
     expected = reports.expected(np.arange(len(supports))[:, None], np.stack([1 - supports, supports], axis=1))
     return np.asarray(decode(expected, alike=False).variance() * mix.reports)

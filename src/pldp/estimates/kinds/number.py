@@ -40,6 +40,7 @@ from pldp.estimates.likelihood.mixture import PossibleMixes, ShareLikelihood, fu
 from pldp.estimates.likelihood.profile import Profile
 from pldp.estimates.likelihood.rows import FreeRows, PieceRows
 from pldp.estimates.linear.evidence import Evidence
+from pldp.estimates.linear.homogeneity import check_bound
 from pldp.estimates.linear.mix import mix_of
 from pldp.estimates.linear.numbers import ENOUGH, NumberCounts, compare_levels, spread, two_moments
 from pldp.estimates.linear.pooling import Linear, decode
@@ -152,6 +153,8 @@ class NumberReports:
     def _decoded(self, method: str, differ: float | None) -> Linear:
         """Decode numbers on [−1, 1], on which a part of the range is twice as much."""
         bound = None if differ is None else 2 * differ
+        if bound:
+            check_bound(self.evidence, bound, self.scale, self.question.unit)
         return decode(self.evidence, None if method in BY_SIZE else bound)
 
     def stated(self, method: str, differ: float | None) -> Result:
@@ -381,8 +384,8 @@ def share_between(
 
     Where an end lies inside a bucket, the estimate takes the bucket's people to be spread evenly; the interval does
     not: it begins with the share of the buckets that are wholly inside and ends with that of all that are partly
-    inside. `mix` is that of `Options`, and so is `differ`: unless it is 0, people of every level may have a distribution
-    of their own.
+    inside. `mix` is that of `Options`, and so is `differ`: unless it is 0, people of every level may have a
+    distribution of their own.
 
     Examples
     --------

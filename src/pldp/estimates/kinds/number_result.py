@@ -15,7 +15,7 @@ from pldp.estimates.likelihood.profile import Profile, QuantileProfile
 from pldp.estimates.linear.numbers import spread
 from pldp.estimates.linear.small_counts import interval_around
 from pldp.estimates.results import notes
-from pldp.estimates.results.facts import Homogeneity, Note, PersonWeights
+from pldp.estimates.results.facts import Homogeneity, PersonWeights
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, check_confidence, fit_confidence, normal_reach
 from pldp.estimates.results.options import Options, check_options, one_of
 from pldp.estimates.results.result import Result
@@ -149,7 +149,9 @@ class MeanResult(_OfNumber):
         quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
         return NumberResult.of(
             replace(self, notes=self.notes + tuple(note for note, holds in noted.items() if holds)),
-            bias=None if self.bias is None else Interval(*(np.append(end, np.zeros(len(QUANTILES))) for end in self.bias)),
+            bias=None
+            if self.bias is None
+            else Interval(*(np.append(end, np.zeros(len(QUANTILES))) for end in self.bias)),
             standard_error=np.array([*self.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
             mean=self.mean,
             bounds=self.bounds,
@@ -218,7 +220,11 @@ class NumberResult(_OfNumber):
         with_it = self.range(first, end, confidence, smooth=smooth)
         if number >= last:
             return with_it._replace(label=f"≤ {number:g}")
-        without = with_it._replace(estimate=0.0, low=0.0) if number <= first else self.below(number, confidence, smooth=smooth)
+        without = (
+            with_it._replace(estimate=0.0, low=0.0)
+            if number <= first
+            else self.below(number, confidence, smooth=smooth)
+        )
         middle = (without.estimate + with_it.estimate) / 2
         error = max(without.standard_error, with_it.standard_error)
         return Row(f"≤ {number:g}", middle, error, without.low, with_it.high)
@@ -251,7 +257,7 @@ class NumberResult(_OfNumber):
         check_confidence(wanted)
         if simultaneous:
             wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
-        bias, live = None if self.bias is None else Interval(*(end[:1] for end in self.bias)), self.live is not None
+        bias, live = self.bias and Interval(*(end[:1] for end in self.bias)), self.live is not None
         own = self.estimates[:1], self.standard_error[:1]
         around = np.ravel(interval_around(*own, self.reach(wanted), bias=bias, live=live))
         quantiles = (self.quantile(share, wanted)[1:] for share in QUANTILES)

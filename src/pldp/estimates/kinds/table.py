@@ -37,7 +37,16 @@ from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
 from pldp.estimates.results.facts import Homogeneity, PersonWeights
 from pldp.estimates.results.intervals import Interval, check_confidence
-from pldp.estimates.results.options import Edges, Mix, Options, Pool, TableOptions, Target, check_pooling
+from pldp.estimates.results.options import (
+    NO_BOUND,
+    Edges,
+    Mix,
+    Options,
+    TableOptions,
+    Target,
+    check_options,
+    pooling_words,
+)
 from pldp.estimates.results.result import Result
 from pldp.estimates.rounds import distinct_people
 from pldp.mechanisms.arrays import FloatArray
@@ -176,7 +185,7 @@ def two_way(tally: Tally, first: str, second: str, **options: Unpack[TableOption
     first, second
         Names of the questions: rows and columns, see `Table`.
     options
-        `pool`, `target`, `ranges` (`{"spent": [0, 10, 50, 300]}`) and `mix`, see `Options`.
+        `differ` (0, or nothing), `target`, `ranges` (`{"spent": [0, 10, 50, 300]}`) and `mix`, see `Options`.
 
     Examples
     --------
@@ -207,16 +216,16 @@ def cross(
     tally: Tally,
     names: Pair,
     *,
-    pool: Pool = "precision",
+    differ: float | None = None,
     target: Target = "population",
     ranges: Edges | None = None,
     mix: Mix | None = None,
 ) -> Table:
     """Return the table of two or three questions in this order; see `two_way`."""
-    check_pooling(pool, target)
+    check_options(differ, target)
+    if differ:
+        raise EstimateError(NO_BOUND.format("tables of several questions"))
     known = mix_of(tally, names[0], mix)
-    if pool == "size" and not known.bounds.nothing:
-        raise EstimateError("mix applies to tables that are pooled by precision; by size their mix is not assumed")
     counts = table_counts(tally, names)
     if not counts:
         asked = " and ".join(repr(tally.survey.question(name).name) for name in names)
@@ -227,13 +236,21 @@ def cross(
         question = tally.survey.question(name)
         if question.domain != "numbers":
             raise EstimateError(f"ranges are for numbers; question {name!r} is of kind {question.kind}")
-    options = Options(pool=pool, target=target, ranges=ranges, mix=mix)
+    options = Options(differ=0, target=target, ranges=ranges, mix=mix)
     sides = _sides(tally, names, options)
     if not any(own.reports for own in counts.values()):
         listed = f"{'both' if len(names) == 2 else 'all of'} {' and '.join(map(repr, names))}"
         raise EstimateError(f"no report answers {listed}, so there is nothing to estimate")
-    cells = Cells.of(sides, label_chances(tally.survey, names), counts, known.bounds)
-    return _table(tally, cells, known, options)
+    chances = label_chances(tally.survey, names)
+    alike = _table(tally, Cells.of(sides, chances, counts, known.bounds), known, options)
+    if chances.visible and sum(own.reports > 0 for own in counts.values()) < 2:
+        return alike  # of one combination of levels
+    alike = replace(alike, differ=0)
+    if differ == 0:
+        return alike
+    options = replace(options, differ=None)
+    cells = Cells.of(_sides(tally, names, options), chances, counts, known.bounds)
+    return replace(_table(tally, cells, known, options, alike.homogeneity), alike=alike)
 
 
 def check_ranges(tally: Tally, ranges: Edges | None) -> None:
@@ -249,34 +266,34 @@ def _sides(tally: Tally, names: Iterable[str], options: Options) -> tuple[Side, 
 
 
 def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, tested: Homogeneity | None = None) -> Table:
-    """Return the table of these cells, and beside it what holds whatever levels depend on; `tested` is their test."""
-    cells, margins = with_knots(cells), tuple(side.margin for side in cells.sides)
-    linear, decoded = cells.decode(options.pool)
+    """Return the table of these cells, by one way to count levels; `tested` is their test."""
+    cells, margins, differ = with_knots(cells), tuple(side.margin for side in cells.sides), options.differ
+    linear, decoded = cells.decode(differ)
     evidence = linear.evidence
-    together = options.pool == "precision" and len(evidence.levels) > 1
+    together = differ == 0 and len(evidence.levels) > 1
     test = tested or homogeneity_of_targets(evidence, cells.noise.tolist(), linear if together else None)
     people = None
     if mix.visible:
         counts = np.round(evidence.shown[evidence.levels] * evidence.reports)
         people = PersonWeights(counts, linear.weights[0] / evidence.reports)
-    assumed = mix.assumed("shares", together=together, tested=True)
+    assumed = mix.assumed("shares", together=together)
     straight = (line for side in cells.sides for line in side.assumptions())
     variance = linear.variance(options.target).reshape(cells.shape) + fit_variance(cells, linear, decoded)
-    spreads, reaches = spreads_of(cells, options.pool), tuple(side.reach(apart=not together) for side in cells.sides)
+    spreads, reaches = spreads_of(cells, differ), tuple(side.reach(apart=not together) for side in cells.sides)
     said = (
         *(notes.bent(name, each.p_value) for name, each in bend_tests(cells, linear).items() if each.rejected),
-        *notes.levels_disagree(test, options.pool),
+        *notes.levels_disagree(test, differ if together else None),
         *(note for margin in margins for note in margin.notes),
         *((notes.CONSERVATIVE,) if any(reaches) else ()),
         *(() if spreads or len(margins) > 2 else (notes.no_association(math.prod(cells.shape)),)),
     )
-    found = Table(
+    return Table(
         question=" × ".join(margin.question for margin in margins),
         margins=margins,
         decoded=decoded,
         standard_error=np.sqrt(variance),
         reports=int(linear.reports),
-        method=f"unbiased, {mix.words}pooled by {options.pool}",
+        method=f"unbiased, {mix.words}{pooling_words(differ if together else None)}",
         target=options.target,
         assumptions=notes.assume(options.target, *assumed, *straight),
         notes=tuple(dict.fromkeys(said)),
@@ -288,12 +305,3 @@ def _table(tally: Tally, cells: Cells, mix: LevelMix, options: Options, tested: 
         spreads=spreads,
         reaches=reaches,
     )
-    return replace(found, assumption_free=_beside(tally, cells, mix, options, found)) if together else found
-
-
-def _beside(tally: Tally, cells: Cells, mix: LevelMix, options: Options, pooled: Table) -> Table:
-    """Return the table that assumes nothing about levels; margins of hidden ones by size would be too rough."""
-    by_size = replace(options, pool="size")
-    if pooled.people is not None:
-        cells = replace(cells, sides=_sides(tally, (margin.question for margin in pooled.margins), by_size))
-    return _table(tally, cells, mix, by_size, pooled.homogeneity)

@@ -35,6 +35,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import chdtri, chndtr
 
+from pldp.errors import EstimateError
 from pldp.estimates.linear.evidence import Evidence
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import norm_sub
@@ -211,16 +212,19 @@ def _referred(
     return Homogeneity.of(statistic, degrees, tests, noticed, cumulants)
 
 
-def unseen_bias(precise: Linear, free: Linear) -> float:
-    """Return the bias of pooling by precision that the reports would show with a probability of 80 %, at `TEST_LEVEL`.
+def check_bound(evidence: Evidence, differ: float, scale: float = 1.0, unit: str = "points") -> None:
+    """Refuse a declared bound on how much levels differ that the reports contradict.
 
-    Both estimates have one mean if levels do not matter; their difference D_j has the error that ψ of both tell, and
-    the one that is hardest to notice counts: (z + 0.84)·max_j se(D_j), z with Bonferroni's correction.
+    Targets are shares, or numbers that are `scale` times as large in their `unit`.
     """
-    targets = precise.evidence.targets
-    apart = precise.psi - free.psi
-    error = math.sqrt(float(np.einsum("sic,sic->i", precise.evidence.shares, apart**2).max()) / precise.reports)
-    return (normal_reach(1 - TEST_LEVEL, max(targets - 1, 1)) + normal_reach(2 * POWER - 1)) * error
+    least = least_difference(evidence)
+    if least > differ:
+        said = f"{100 * differ:.2g} points" if unit == "points" else f"{scale * differ:.3g} {unit}".rstrip()
+        told = f"{100 * least:.2g} points" if unit == "points" else f"{scale * least:.3g} {unit}".rstrip()
+        raise EstimateError(
+            f"declared: people of different levels differ by at most {said}. The reports contradict that: they differ "
+            f"by at least {told} (99 % sure). Leave differ out, or declare more"
+        )
 
 
 def least_difference(evidence: Evidence) -> float:

@@ -45,11 +45,14 @@ def points_within(shares: FloatArray, low: FloatArray, high: FloatArray) -> Floa
     >>> points_within(np.array([0.7, 0.4, -0.1]), np.array([0.6, 0.3, 0.0]), np.array([0.8, 0.5, 0.1]))
     array([0.65, 0.35, 0.  ])
     """
-    ends = [np.min(low - shares), np.max(high - shares)]
+    least, most = float((low - shares).min()), float((high - shares).max())
     for _ in range(POINT_STEPS):
-        middle = sum(ends) / 2
-        ends[int(np.clip(shares + middle, low, high).sum() > 1)] = middle
-    return np.clip(shares + sum(ends) / 2, low, high)
+        middle = (least + most) / 2
+        if np.clip(shares + middle, low, high).sum() > 1:
+            most = middle
+        else:
+            least = middle
+    return np.clip(shares + (least + most) / 2, low, high)
 
 
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:

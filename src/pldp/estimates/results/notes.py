@@ -41,6 +41,7 @@ INTERIOR: Final = "standard errors are for shares away from 0 (observed informat
 
 LEVELS_DISAGREE: Final = "levels-disagree"
 FORGED_REPORTS: Final = "forged-reports"
+_OTHER_LEVELS: Final = "people of different levels"
 _OTHER_SERVICES: Final = "people who gave to different services, or chose other levels,"
 
 CURVE_POOLS: Final = Note(
@@ -55,6 +56,11 @@ CURVE_POOLS_SUBSETS: Final = Note(
 BOUND_OF_MEAN: Final = Note(
     "bound-of-mean",
     "the bound on differences of levels is used for the mean; quantiles and the curve assume nothing about levels",
+    "info",
+)
+BOUND_OF_ITEMS: Final = Note(
+    "bound-of-items",
+    "the bound on differences of levels is used for single items; sets of several assume nothing about levels",
     "info",
 )
 ONE_REPORT_EACH: Final = Note(
@@ -106,6 +112,12 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+
+TABLE_WITHOUT_BOUND: Final = Note(
+    "table-without-bound",
+    "the table assumes nothing about levels: the bound on their differences is for questions",
+    "info",
+)
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
@@ -181,13 +193,6 @@ def margin_left_out(labels: Sequence[str], share: float) -> Note:
     return Note("margin-left-out", text)
 
 
-NO_FREE_CORRECTION: Final = Note(
-    "no-assumption-free",
-    "no shares without assuming how levels were chosen: too few answers to correct those to the known shares",
-    "info",
-)
-
-
 def known_scaled(of: str, total: float) -> Note:
     """Say that known shares did not sum to 1."""
     return Note(
@@ -202,7 +207,11 @@ def not_corrected(question: str, margin: str) -> Note:
 
 
 def levels_disagree(
-    test: Homogeneity | None, differ: float | None, service: str | None = None, *, who: str = "people of different levels"
+    test: Homogeneity | None,
+    differ: float | None,
+    service: str | None = None,
+    *,
+    who: str = "people of different levels",
 ) -> tuple[Note, ...]:
     """Say that people of different levels, of a service perhaps, differ, where they do; a warning if that was denied."""
     if test is None or not test.rejected:
@@ -301,7 +310,7 @@ def search_ended_early(size: int, error: float) -> Note:
     reason = (
         f"their supports would have standard errors of {error:.2g} or more"
         if math.isfinite(error)
-        else 'reports of some level tell nothing about so many items together (pool = "precision" does without them)'
+        else "reports of some level tell nothing about so many items together (differ = 0 does without them)"
     )
     text = f"no set of {size} items could be reported: none was counted, as {reason}"
     return Note("search-ended-early", text, "info")

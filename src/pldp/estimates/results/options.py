@@ -30,6 +30,8 @@ POOL_IS_DIFFER: Final = (
     "of all levels to be alike, as by precision"
 )
 
+NO_BOUND: Final = "{} take no bound on differences of levels but 0: leave differ out, or say differ=0"
+
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
 ROUNDING: Final = 0.01  # how far the sum of known shares may be from 1: published ones are rounded
 
@@ -96,8 +98,8 @@ _TEXTS: Final = {
         choices=get_args(Target),
     ),
     "differ": Option(
-        "at most how much people of different levels, or who gave to different services, differ: percentage points of a "
-        "share, per cent of the range of a number, 0 if they are alike (default: nothing is assumed)",
+        "at most how much people of different levels, or who gave to different services, differ: percentage points of "
+        "a share, per cent of the range of a number, 0 if they are alike (default: nothing is assumed)",
         "Here 5 points are 0.05. Without it results hold whoever chose which level, and `alike` of a result says what "
         "they would be at 0. A bound in between makes intervals wide enough for every difference within it, and is "
         "refused where the reports contradict it.",
@@ -283,7 +285,3 @@ def known_shares(
     if abs(part - 1) > ROUNDING:
         raise EstimateError(f"{what}: known shares must sum to 1, or to 100 as percentages, not to {total:g}")
     return shares / total, (known_scaled(of, part),) if abs(part - 1) > 1e-9 else ()
-
-
-def check_pooling(pool, target):  # SHIM
-    pass

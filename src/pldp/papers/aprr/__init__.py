@@ -66,7 +66,7 @@ def frequent_sets(
 
     Every group is rebuilt with its own channel and counts by its size.
     """
-    found = itemsets(groups, items, min_support, largest=largest, rates=PLAIN_RATES, pool="size", target="respondents")
+    found = itemsets(groups, items, min_support, largest=largest, rates=PLAIN_RATES, target="respondents")
     return {frozenset(names) for names in found.sets}
 
 

@@ -248,7 +248,7 @@ def _without(result: Mapped) -> str:
 
 def _rounded(number: float) -> int:
     """Round up to two digits."""
-    unit = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
+    unit: int = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
     return math.ceil(number / unit) * unit
 
 
