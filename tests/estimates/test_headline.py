@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,15 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from scipy import stats
 
 import pldp
 from helpers.claims import runs
 from helpers.coverage import FAMILY
-from pldp import show
-from pldp.collector.answers import overview
-from pldp.collector.rounds import Round
 from pldp.simulate import Population, simulate_reports
 
 Floats = npt.NDArray[np.float64]

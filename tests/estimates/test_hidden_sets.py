@@ -15,7 +15,6 @@ from scipy import stats
 
 import pldp
 from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
-from pldp.errors import EstimateError
 from pldp.estimates import HiddenBaskets, baskets_of, hidden_item_variance, itemsets, supports
 from pldp.estimates.kinds.item_search import Estimated
 from pldp.estimates.kinds.item_sets import ItemReports

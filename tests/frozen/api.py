@@ -252,9 +252,13 @@ def group_shares(channel: Any, outputs: np.ndarray) -> dict[str, Any]:
     return {"shares": shares, "variance": group.variance(shares), "covariance": group.covariance(shares)}
 
 
+DIFFER = {"precision": 0, "size": None}
+"""What ways to pool levels say about how much they differ."""
+
+
 def frequencies(counted: Any, question: str, *, method: str, pool: str = "precision", target: str) -> dict[str, Any]:
     """Shares of a question with everything that comes with them."""
-    found = estimates.frequencies(counted, question, method=method, pool=pool, target=target)
+    found = estimates.frequencies(counted, question, method=method, differ=DIFFER[pool], target=target)
     return {
         "shares": found.shares,
         "standard_error": found.standard_error,
@@ -273,7 +277,7 @@ def frequencies(counted: Any, question: str, *, method: str, pool: str = "precis
 
 def consistent(counted: Any, question: str, method: str) -> np.ndarray:
     """Shares that could be true, made of the unbiased ones."""
-    found = estimates.frequencies(counted, question, method="unbiased", pool="precision", target="population")
+    found = estimates.frequencies(counted, question, method="unbiased", differ=0, target="population")
     return shrinkage.shrink(found.shares, found.covariance) if method == "shrunk" else found.consistent(method)
 
 
@@ -283,7 +287,7 @@ def personal_frequencies(mechanism: str, outputs: np.ndarray, epsilon: np.ndarra
 
 
 def two_way(counted: Any, first: str, second: str, pool: str) -> dict[str, Any]:
-    found = estimates.two_way(counted, first, second, pool=pool)
+    found = estimates.two_way(counted, first, second, differ=DIFFER[pool])
     return {
         "shares": found.shares,
         "standard_error": found.standard_error,
@@ -293,12 +297,12 @@ def two_way(counted: Any, first: str, second: str, pool: str) -> dict[str, Any]:
 
 def consistent_table(counted: Any, first: str, second: str) -> np.ndarray:
     """The nearest table that fits its margins."""
-    return estimates.two_way(counted, first, second, pool="precision").consistent()
+    return estimates.two_way(counted, first, second, differ=0).consistent()
 
 
 def supports(counted: Any, question: str, sets: Sequence[Sequence[str]], *, target: str, pool: str) -> dict[str, Any]:
     """Supports of chosen sets of items."""
-    found = estimates.supports(*estimates.baskets_of(counted, question), sets, target=target, pool=pool)
+    found = estimates.supports(*estimates.baskets_of(counted, question), sets, target=target, differ=DIFFER[pool])
     return _sets(found)
 
 
@@ -306,7 +310,7 @@ def itemsets(counted: Any, question: str, least: float, *, control: str, target:
     """The frequent sets and the rules within them."""
     rates = estimates.Rates(0.05, control, 0.01)
     groups, items = estimates.baskets_of(counted, question)
-    found = estimates.itemsets(groups, items, least, largest=3, rates=rates, target=target, pool=pool)
+    found = estimates.itemsets(groups, items, least, largest=3, rates=rates, target=target, differ=DIFFER[pool])
     numbers = ("support", "confidence", "confidence_error", "lift", "lift_error")
     rules = {
         f"{'+'.join(rule.antecedent)} => {'+'.join(rule.consequent)}": [getattr(rule, name) for name in numbers]
@@ -344,18 +348,29 @@ def fused_arrays(fused: Any) -> Arrays:
 
 
 def mean(fused: Any, *, method: str, target: str, pool: str) -> dict[str, Any]:
-    found = estimates.mean(fused, method=method, target=target, pool=pool)
+    found = estimates.mean(fused, method=method, target=target, differ=DIFFER[pool])
     return {
         "value": found.value,
         "standard_error": found.standard_error,
         "services": {name: list(each) for name, each in found.services.items()},
         "weights": dict(found.weights),
         "homogeneity": _homogeneity(found.homogeneity),
-        "by_size": found.by_size.value
-        if found.homogeneity is not None and found.homogeneity.rejected and found.by_size
-        else None,
+        "by_size": _unless_alike(fused, found, method, target) if pool == "precision" else None,
         "interval": list(found.interval(0.9)),
     }
+
+
+def _unless_alike(fused: Any, found: Any, method: str, target: str) -> float | None:
+    """The mean that assumes nothing, where people of different services are found to differ."""
+    several = len({tuple(row) for row in (fused.cells != tallies.ABSENT).tolist()}) > 1
+    if (
+        not several
+        or method not in {"weights", "fitted"}
+        or found.homogeneity is None
+        or not found.homogeneity.rejected
+    ):
+        return None
+    return float(estimates.mean(fused, target=target).value)
 
 
 def fused_likelihood(fused: Any) -> np.ndarray:

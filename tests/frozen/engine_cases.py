@@ -117,27 +117,21 @@ def _row(tallied: Callable[[], Any], estimate: Callable[[Any], Result | SetSuppo
     return {"reports": digest(made), **numbers_of(result)}
 
 
-def _of_question(tallied: Tally, **options: Any) -> Result:
-    return pldp.estimate(tallied, "x", **options)
+DIFFER: Mapping[str, float | None] = {"precision": 0, "size": None}
+"""What ways to pool levels say about how much they differ."""
 
 
-def _beside(tallied: Tally, **options: Any) -> Result | None:
-    return _of_question(tallied, **options).assumption_free
-
-
-def _by_size(hidden: bool, **options: Any) -> Callable[[Tally], Result | None]:
-    """Where levels are hidden, what assumes nothing stands beside the result; where they show, it can be asked for."""
-    return partial(_beside, **options) if hidden else partial(_of_question, pool="size", **options)
+def _of_question(tallied: Tally, pool: str = "precision", **options: Any) -> Result:
+    return pldp.estimate(tallied, "x", differ=DIFFER[pool], **options)
 
 
 Rows = Iterator[tuple[str, Callable[[], Numbers]]]
 
 
-def _both_pools(name: str, content: str, *, hidden: bool, **options: Any) -> Rows:
+def _both_pools(name: str, content: str, **options: Any) -> Rows:
     """Yield one question's estimate by precision and by size."""
-    tallied = partial(counted, content)
-    yield f"{name}, precision", partial(_row, tallied, partial(_of_question, **options))
-    yield f"{name}, size", partial(_row, tallied, _by_size(hidden, **options))
+    for pool in DIFFER:
+        yield f"{name}, {pool}", partial(_row, partial(counted, content), partial(_of_question, pool=pool, **options))
 
 
 # --- shares of one label ---
@@ -157,15 +151,13 @@ BOUNDED_THREE = {"strict": (0.2, 0.5), "open": (0.25, 0.4)}
 def shares() -> Rows:
     for mechanism, hidden in product(MECHANISMS, (False, True)):
         content = content_of([_choice(mechanism)], hidden=hidden)
-        yield from _both_pools(f"{mechanism} {HIDING[hidden]}", content, hidden=hidden)
+        yield from _both_pools(f"{mechanism} {HIDING[hidden]}", content)
     for mechanism, hidden in product(("krr", "subset", "sue"), (False, True)):
         content = content_of([_choice(mechanism, LABELS[:6])], hidden=hidden, levels=THREE)
-        yield from _both_pools(f"{mechanism} three levels {HIDING[hidden]}", content, hidden=hidden)
+        yield from _both_pools(f"{mechanism} three levels {HIDING[hidden]}", content)
     for mechanism, hidden in product(("krr", "subset"), (False, True)):
         content = content_of([_choice(mechanism)], hidden=hidden)
-        yield from _both_pools(
-            f"{mechanism} respondents {HIDING[hidden]}", content, hidden=hidden, target="respondents"
-        )
+        yield from _both_pools(f"{mechanism} respondents {HIDING[hidden]}", content, target="respondents")
     for mechanism, (name, mix) in product(("krr", "subset", "sue"), KNOWN.items()):
         tallied = partial(counted, content_of([_choice(mechanism)], hidden=True))
         yield f"{mechanism} hidden, mix {name}", partial(_row, tallied, partial(_of_question, mix=mix))
@@ -195,7 +187,7 @@ TWO_ITEMS, THREE_ITEMS = (tuple(combinations(ITEMS, size)) for size in (2, 3))
 
 
 def _supports(tallied: Tally, sets: Sequence[Sequence[str]], pool: Any) -> SetSupports:
-    return supports(*baskets_of(tallied, "x"), sets, pool=pool)
+    return supports(*baskets_of(tallied, "x"), sets, differ=DIFFER[pool])
 
 
 def _sets_found(tallied: Tally | Fused, estimate: Callable[[Any], Any]) -> SetSupports | None:
@@ -207,7 +199,7 @@ def _sets_found(tallied: Tally | Fused, estimate: Callable[[Any], Any]) -> SetSu
 def sets() -> Rows:
     for (name, keys), hidden in product(SETS.items(), (False, True)):
         content = content_of([_set(**keys)], hidden=hidden)
-        yield from _both_pools(f"{name} {HIDING[hidden]}", content, hidden=hidden, largest=1)
+        yield from _both_pools(f"{name} {HIDING[hidden]}", content, largest=1)
     for words, asked in {"pairs": TWO_ITEMS, "triples": THREE_ITEMS}.items():
         for hidden, pool in ((False, "precision"), (False, "size"), (True, "precision")):
             tallied = partial(counted, content_of([_set()], hidden=hidden))
@@ -216,8 +208,8 @@ def sets() -> Rows:
     search = {"largest": 3, "min_support": 0.001}
     for hidden in (False, True):
         tallied = partial(counted, content_of([_set()], hidden=hidden))
-        for pool, estimate in (("precision", _of_question), ("size", _by_size(hidden))):
-            found = partial(_sets_found, estimate=partial(estimate, **search))
+        for pool in DIFFER:
+            found = partial(_sets_found, estimate=partial(_of_question, pool=pool, **search))
             yield f"search of sets {HIDING[hidden]}, {pool}", partial(_row, tallied, found)
     for name, mix in KNOWN.items():
         tallied = partial(counted, content_of([_set()], hidden=True))
@@ -234,7 +226,7 @@ def _number(name: str = "x", buckets: int = 48, **keys: Any) -> Question:
 def numbers() -> Rows:
     for mechanism, hidden in product(("sw", "pm", "sr"), (False, True)):
         content = content_of([_number(mechanism=mechanism, purpose="mean")], hidden=hidden)
-        yield from _both_pools(f"mean {mechanism} {HIDING[hidden]}", content, hidden=hidden)
+        yield from _both_pools(f"mean {mechanism} {HIDING[hidden]}", content)
     for hidden in (False, True):
         content = content_of([_number(mechanism="sw")], hidden=hidden)
         yield f"number sw {HIDING[hidden]}", partial(_row, partial(counted, content), _of_question)
@@ -254,24 +246,16 @@ ASKED: Mapping[str, Question] = {
 TABLES = (("c", "d"), ("c", "b"), ("c", "d", "b"), ("c", "n"))
 
 
-def _table(tallied: Tally, names: Sequence[str], **options: Any) -> Result:
+def _table(tallied: Tally, names: Sequence[str], pool: str = "precision", **options: Any) -> Result:
     verb: Any = pldp.two_way if len(names) == 2 else pldp.three_way
-    return verb(tallied, *names, **options)
-
-
-def _table_beside(tallied: Tally, names: Sequence[str]) -> Result | None:
-    return _table(tallied, names).assumption_free
+    return verb(tallied, *names, differ=DIFFER[pool], **options)
 
 
 def tables() -> Rows:
     for names, hidden, pool in product(TABLES, (False, True), ("precision", "size")):
         tallied = partial(counted, content_of([ASKED[name] for name in names], hidden=hidden), names)
-        estimate = partial(_table_beside if hidden and pool == "size" else _table, names=names)
-        options = {} if hidden else {"pool": pool}
-        yield (
-            f"table {' × '.join(names)} {HIDING[hidden]}, {pool}",
-            partial(_row, tallied, partial(estimate, **options)),
-        )
+        estimate = partial(_table, names=names, pool=pool)
+        yield f"table {' × '.join(names)} {HIDING[hidden]}, {pool}", partial(_row, tallied, estimate)
     for names in TABLES:
         tallied = partial(counted, content_of([ASKED[name] for name in names], hidden=True), names)
         estimate = partial(_table, names=names, mix=KNOWN["known"])
@@ -292,14 +276,14 @@ def fused() -> Rows:
     for name, services in SERVICES.items():
         contents = [content_of([_choice(mechanism, LABELS[:4])], hidden=hidden) for mechanism, hidden in services]
         for pool in ("precision", "size"):
-            estimate = partial(estimate_fused, pool=pool, method="unbiased")
+            estimate = partial(estimate_fused, differ=DIFFER[pool], method="unbiased")
             yield f"fused shares, {name}, {pool}", partial(_row, partial(joined, *contents), estimate)
-        estimate = partial(estimate_fused, method="likelihood")
+        estimate = partial(estimate_fused, method="likelihood", differ=0)
         yield f"fused shares, {name}, likelihood", partial(_row, partial(joined, *contents), estimate)
     for name, hides in {"none hides": (False, False), "one hides": (True, False), "two hide": (True, True)}.items():
         contents = [content_of([_set(items=ITEMS[:4])], hidden=hidden) for hidden in hides]
         for pool in ("precision", "size"):
-            estimate = partial(estimate_fused, pool=pool, largest=2, min_support=0.001)
+            estimate = partial(estimate_fused, differ=DIFFER[pool], largest=2, min_support=0.001)
             yield f"fused items, {name}, {pool}", partial(_row, partial(joined, *contents), estimate)
             found = partial(_sets_found, estimate=estimate)
             yield f"fused sets, {name}, {pool}", partial(_row, partial(joined, *contents), found)
@@ -307,7 +291,7 @@ def fused() -> Rows:
         for name, hides in {"none hides": (False, False), "one hides": (True, False)}.items():
             asked = zip(("sw", "pm"), hides, strict=True)
             contents = [content_of([_number(mechanism=each, purpose="mean")], hidden=hidden) for each, hidden in asked]
-            estimate = partial(estimate_fused, pool=pool, method="weights")
+            estimate = partial(estimate_fused, differ=DIFFER[pool], method="weights")
             yield f"fused means, {name}, {pool}", partial(_row, partial(joined, *contents), estimate)
 
 

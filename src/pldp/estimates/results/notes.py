@@ -213,7 +213,7 @@ def levels_disagree(
     *,
     who: str = "people of different levels",
 ) -> tuple[Note, ...]:
-    """Say that people of different levels, of a service perhaps, differ, where they do; a warning if that was denied."""
+    """Say that people of different levels, of a service perhaps, differ where they do: a warning if that was denied."""
     if test is None or not test.rejected:
         return ()
     where = "" if service is None else f" of {service!r}"
