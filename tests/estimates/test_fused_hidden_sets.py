@@ -90,7 +90,7 @@ def test_errors_that_are_too_small_would_be_found() -> None:
 
 def services_of(fused: Fused) -> FusedItems:
     """Return the reports of every service."""
-    return FusedItems.by_service(fused, FusedItems.of(fused, Subsets.of(fused), "size", "population"))
+    return FusedItems.by_service(fused, FusedItems.of(fused, Subsets.of(fused), None, "population"))
 
 
 def test_levels_that_go_together_make_errors_larger_and_are_seen_in_the_labels() -> None:

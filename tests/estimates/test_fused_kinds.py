@@ -184,7 +184,7 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
         about |= {"level": np.array(names)[shown], "label_channel": None if name == "shows" else label}
         made.append(Service(name, channels[0], np.arange(20_000), outputs, channels=channels, **about))
     fused = replace(fuse(made), mean_only=True)
-    joined = JoinedNumbers(fused, "weights", "population", "precision")
+    joined = JoinedNumbers(fused, "weights", "population", 0)
     found = joined.result.mean
     numbers = np.zeros(len(fused.counts))
     for source, counted, cells in zip(fused.sources, joined.numbers, fused.cells.T, strict=True):
@@ -200,7 +200,7 @@ def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_to
 def test_a_forged_report_moves_the_mean_by_as_much_as_stated() -> None:
     """By the weights that people of each set of services really have; others were up to 5 % too small."""
     fused, _, _ = numbers(9, "laplace", "sr", hidden=True, count=3000)
-    joined, moved = JoinedNumbers(fused, "weights", "population", "precision"), []
+    joined, moved = JoinedNumbers(fused, "weights", "population", 0), []
     for subset, source in joined.counts:
         place = int(np.flatnonzero(joined.subsets.of_tuple == subset)[0])
         ends = []

@@ -114,7 +114,7 @@ def options(cell: Cell) -> dict[str, Any]:
 
 @cache
 def covered(cell: Cell, count: int) -> Mapping[str, npt.NDArray[np.bool_]]:
-    """Return which intervals hold in so many collections, by row: what is said first, and what holds if levels are alike."""
+    """Return which intervals hold in so many collections, row by row: of what is said first, and of `alike`."""
     truth, hits = cell.truth(), dict[str, list[Any]]({"first": [], "alike": []})
     for seed in range(count):
         result: Any = pldp.estimate(cell.draw(seed), "q", **options(cell))

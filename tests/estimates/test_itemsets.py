@@ -52,7 +52,7 @@ def test_estimates_are_unbiased_by_enumeration_and_noise_is_no_less_than_promise
     """All outputs of three items with their exact probabilities: mean and variance of what they count."""
     channel = ItemSet.of_probabilities([0.8, 0.7, 0.9], [0.6, 0.9, 0.75])
     outputs = np.frombuffer(b"".join(channel.outputs()), np.uint8)[:, None]
-    reports = ItemReports.of([(channel, outputs)], 3, "precision", "respondents")
+    reports = ItemReports.of([(channel, outputs)], 3, 0, "respondents")
     for size in (1, 2, 3):
         sets = np.array(list(combinations(range(3), size)))
         counted = item_patterns(reports.forms, sets, independent_patterns(sets, reports.item_supports)).weights[0, -1]
@@ -69,7 +69,7 @@ def test_estimates_are_unbiased_by_enumeration_and_noise_is_no_less_than_promise
 def test_factors_invert_the_kronecker_product() -> None:
     generator = np.random.default_rng(1)
     rows = people(500, generator)
-    patterns = ItemReports.of([(UNEVEN, rows)], 4, "size", "population").columns[0].pattern_counts([range(4)])
+    patterns = ItemReports.of([(UNEVEN, rows)], 4, None, "population").columns[0].pattern_counts([range(4)])
     p, q = (np.array(weights) / 2**32 for weights in (UNEVEN.kept, UNEVEN.raised))
     # Item 0 is the lowest bit of a pattern's number, so it is the last factor.
     whole = reduce(np.kron, [np.array([[1 - q[i], 1 - p[i]], [q[i], p[i]]]) for i in reversed(range(4))])
@@ -77,7 +77,9 @@ def test_factors_invert_the_kronecker_product() -> None:
     assert found.support[0] == pytest.approx(np.linalg.solve(whole, patterns[0] / 500)[-1])
 
 
-def covered(target: str, pool: str, channels: list[ItemSet], seed: int, *, narrower: float = 1.0) -> np.ndarray:
+def covered(
+    target: str, differ: float | None, channels: list[ItemSet], seed: int, *, narrower: float = 1.0
+) -> np.ndarray:
     """Runs × sizes: whether the 95 % interval contains the truth.
 
     All runs are collected at once, each with four items of its own; the respondents stand in another order in each run,
@@ -103,23 +105,25 @@ def covered(target: str, pool: str, channels: list[ItemSet], seed: int, *, narro
 
 
 @pytest.mark.parametrize(
-    ("target", "pool", "channels"),
+    ("target", "differ", "channels"),
     [
-        ("respondents", "precision", [UNEVEN]),
-        ("population", "precision", [UNEVEN]),
-        ("respondents", "precision", [UNEVEN, EVEN]),
-        ("population", "size", [UNEVEN, EVEN]),
+        ("respondents", 0, [UNEVEN]),
+        ("population", 0, [UNEVEN]),
+        ("respondents", 0, [UNEVEN, EVEN]),
+        ("population", None, [UNEVEN, EVEN]),
     ],
 )
-def test_intervals_cover_at_the_stated_level_for_one_to_four_items(target: str, pool: str, channels: list) -> None:
-    hits = covered(target, pool, channels, seed=len(channels))
+def test_intervals_cover_at_the_stated_level_for_one_to_four_items(
+    target: str, differ: float | None, channels: list
+) -> None:
+    hits = covered(target, differ, channels, seed=len(channels))
     for size in range(4):
         assert mean_is(hits[:, size], 0.95), (size + 1, hits[:, size].mean())
         assert 0.93 <= hits[:, size].mean() <= 0.97
 
 
 def test_the_test_rejects_intervals_that_are_a_fifth_narrower() -> None:
-    hits = covered("respondents", "precision", [UNEVEN], seed=1, narrower=0.8)
+    hits = covered("respondents", 0, [UNEVEN], seed=1, narrower=0.8)
     assert not any(mean_is(hits[:, size], 0.95) for size in range(4))
 
 
@@ -296,7 +300,7 @@ def test_a_search_stops_where_no_larger_set_could_be_reported() -> None:
     assert 0 in found.examined.values()
 
 
-def uneven_groups(pool: str, target: str, count: int = 3000) -> ItemReports:
+def uneven_groups(differ: float | None, target: str, count: int = 3000) -> ItemReports:
     """Two groups of people with budgets per item, one of which tells more about them than the other."""
     generator = np.random.default_rng(8)
     bits = np.repeat(generator.random((count, 4)) < 0.45, 3, axis=1) & (generator.random((count, 12)) < 0.9)
@@ -304,13 +308,13 @@ def uneven_groups(pool: str, target: str, count: int = 3000) -> ItemReports:
     channels = [ItemSet.of([low * (8 + place % 3) for place in range(12)]) for low in (100_000, 150_000)]
     halves = zip(channels, np.array_split(rows, 2), strict=True)
     groups = [(channel, perturb_item_sets(channel, own, generator)) for channel, own in halves]
-    return ItemReports.of(groups, 12, pool, target)
+    return ItemReports.of(groups, 12, differ, target)
 
 
 @pytest.mark.parametrize("target", ["population", "respondents"])
 @pytest.mark.parametrize("differ", [0, None])
-def test_no_set_has_a_smaller_expected_error_than_the_least_of_its_size(pool: str, target: str) -> None:
-    groups = uneven_groups(pool, target)
+def test_no_set_has_a_smaller_expected_error_than_the_least_of_its_size(differ: float | None, target: str) -> None:
+    groups = uneven_groups(differ, target)
     for size in (1, 2, 3, 4):
         expected = groups.expected_error(np.array(list(combinations(range(12), size))))
         assert 0 < groups.least_error(size) <= expected.min() * (1 + 1e-12)
@@ -330,7 +334,7 @@ def test_a_search_that_leaves_out_hopeless_sets_finds_the_same_sets(monkeypatch:
             bound = ItemReports.least_error
             patch.setattr(ItemReports, "least_error", lambda groups, items: factor * bound(groups, items))
             patch.setattr(Search, "_candidates", counted)
-            search = Search(uneven_groups("precision", "respondents", 1000), 0.1, [3.0, 3.0, 3.0], 0.0)
+            search = Search(uneven_groups(0, "respondents", 1000), 0.1, [3.0, 3.0, 3.0], 0.0)
             parts, examined, _ = search.run()
         return [part.sets.tolist() for part in parts], examined, sum(made)
 
@@ -366,13 +370,13 @@ def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_superset_with_a_smaller_error_keeps_its_subsets_in_the_search() -> None:
     """Little noise: one more item lowers the least standard error, so the reach is that of the larger set."""
     rows = np.zeros((100, 1), np.uint8)
-    reports = ItemReports.of([(ItemSet.of([3_000_000] * 4), rows)], 4, "precision", "respondents")
+    reports = ItemReports.of([(ItemSet.of([3_000_000] * 4), rows)], 4, 0, "respondents")
     least = [reports.least_error(size) for size in (2, 3)]
     assert 0 < least[1] < least[0]
     search, error = Search(reports, 0.1, [3.0, 4.0, 4.0], 1.0), np.array([least[0]])
     assert search._reach(2, error) == pytest.approx(3 * least[1])
     assert search._reach(3, error) == pytest.approx(3 * least[0])
-    strict = ItemReports.of([(ItemSet.of([300_000] * 4), rows)], 4, "precision", "respondents")
+    strict = ItemReports.of([(ItemSet.of([300_000] * 4), rows)], 4, 0, "respondents")
     assert strict.least_error(3) > strict.least_error(2)
 
 

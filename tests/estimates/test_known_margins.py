@@ -149,7 +149,7 @@ def test_errors_are_exact_by_enumeration(first: str, second: str) -> None:
     sides = [LabelSide(margin=each, forms=[form]) for each, form in zip(margins, forms, strict=True)]
     shown = LabelChances(((0, 0),), np.eye(1), visible=True)
     cells = Cells.of(sides, shown, {(0, 0): one_report}, None)
-    made = replace(_Table.of(cells, [False, False], "precision"), shares=table)
+    made = replace(_Table.of(cells, [False, False], 0), shares=table)
     found = made.corrected_covariance(factors, ratios)
     assert np.allclose(found, exact, atol=1e-6 * abs(exact).max())
 
@@ -280,7 +280,7 @@ def table_of(tallied: Tally) -> _Table:
     asked = [tallied.survey.question(name) for name in "am"]
     sides = [side(tallied, each, Options()) for each in asked]
     cells = Cells.of(sides, label_chances(tallied.survey, "am"), table_counts(tallied, ("a", "m")), None)
-    return _Table.of(cells, [False, False], "precision")
+    return _Table.of(cells, [False, False], 0)
 
 
 def uncovered(hits: Mapping[str, np.ndarray]) -> list[str]:

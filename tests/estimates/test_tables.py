@@ -416,7 +416,7 @@ def test_the_covariance_of_a_table_is_that_of_its_cells() -> None:
     margins = [Margin("q", tuple("xyz"[: len(own)]), own, own, 1) for own in (shares.sum(axis=1), shares.sum(axis=0))]
     sides = [LabelSide(margin=own, forms=[arrays(each)]) for own, each in zip(margins, (first, second), strict=True)]
     cells = Cells.of(sides, LabelChances(((0, 0),), np.eye(1), visible=True), {(0, 0): counts}, None)
-    linear, _ = cells.decode("precision")
+    linear, _ = cells.decode(0)
     found = cell_covariance(cells, linear) * reports
     inverse, seen = np.kron(np.linalg.inv(law(first)), np.linalg.inv(law(second))), both.ravel() / reports
     exact = inverse @ (np.diag(seen) - np.outer(seen, seen)) @ inverse.T

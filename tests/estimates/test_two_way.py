@@ -41,7 +41,7 @@ def people(survey: Survey, number: int, seed: int) -> Population:
     return Population(values, {name: generator.integers(0, 2, number) for name in values})
 
 
-def estimates(survey: Survey, number: int, repeats: int, pool: str = "precision"):
+def estimates(survey: Survey, number: int, repeats: int, differ: float | None = 0):
     for batch in simulate_reports(survey, people(survey, number * repeats, 1), seed=2, rows=number):
         yield two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b", differ=differ)
 
@@ -99,14 +99,14 @@ def test_labels_with_budgets_of_their_own_make_tables() -> None:
 
 def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
     """In the short form the twin's intervals cover in 38 of 100 runs; 29 of 40 would be needed in every cell."""
-    found = list(estimates(form("krr"), 3000, runs(40, 2000), "size"))
+    found = list(estimates(form("krr"), 3000, runs(40, 2000), None))
     assert all_cover([(low <= TRUTH) & (high >= TRUTH) for low, high in (table.interval() for table in found)])
     reach = runs(1, 3) / 2
     assert not all_cover([np.abs(table.shares - TRUTH) <= reach * table.standard_error for table in found])
 
 
 @pytest.mark.parametrize("differ", [0, None])
-def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> None:
+def test_errors_for_the_respondents_are_those_of_the_noise_alone(differ: float | None) -> None:
     """The same people report again and again: z has the variance 1, and the errors for the population are too large."""
     survey, narrow, wide = form("krr", levels={"strict": 3, "open": 5}), [], []
     asked = people(survey, 2000, 4)

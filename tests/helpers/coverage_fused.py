@@ -74,16 +74,13 @@ class FusedCase(AnyCase):
             yield mean(drawn, method="average").row(CONFIDENCE), False
             return
         judged = self.result(drawn)
-        if judged is None:
-            return
         for row, conservative in zip(judged.rows(), judged.conservative.tolist(), strict=True):
             if judged.kind != "number" or row.label == "mean":
                 yield row, conservative
 
-    def result(self, drawn: Fused) -> pldp.Result | None:
-        """Return the result, or what stands beside it without assumptions, if anything does."""
-        found = estimate_fused(drawn, confidence=CONFIDENCE, **self.options)
-        return found.assumption_free if self.free else found
+    def result(self, drawn: Fused) -> pldp.Result:
+        """Return the result, if people are alike unless it is `free`."""
+        return estimate_fused(drawn, confidence=CONFIDENCE, differ=None if self.free else 0, **self.options)
 
 
 @cache
