@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,9 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from scipy import stats
 
 import pldp
+from pldp import show
+from pldp.collector.answers import overview
+from pldp.collector.rounds import Round
 from helpers.claims import runs
 from helpers.coverage import FAMILY
 from pldp.simulate import Population, simulate_reports
@@ -142,3 +148,79 @@ def test_what_holds_if_levels_are_alike_fails_where_they_are_not() -> None:
     missed = {cell.name for cell in CELLS if too_rare(covered(cell, count)["alike"], tests)}
     assert missed >= {"strong", "strong, many", "five answers"}
     assert "independent" not in missed
+
+
+# --- the same everywhere ---
+
+KINDS: Final = {
+    "choice": {"name": "q", "values": ["yes", "no", "perhaps"]},
+    "choices": {"name": "q", "kind": "choices", "values": ["yes", "no", "perhaps"]},
+    "number": {"name": "q", "kind": "number", "low": 0, "high": 10, "buckets": 16},
+    "mean": {"name": "q", "kind": "number", "low": 0, "high": 10, "purpose": "mean"},
+}
+
+
+@cache
+def found(kind: str, hidden: bool) -> tuple[pldp.Tally, Any]:
+    """Return a survey's reports and their result."""
+    content = {"pldp": 1, "title": "t", "levels": {"strict": 1, "open": 3}, "questions": [KINDS[kind]]}
+    survey = pldp.Survey.read(content | ({"hide_level": {"epsilon": 1}} if hidden else {}))
+    people = Population.of_shares(survey, 6_000, seed=1)
+    counted = pldp.tally(survey, simulate_reports(survey, people, seed=1))
+    return counted, pldp.estimate(counted, "q")
+
+
+def first_sentences(counted: pldp.Tally, result: Any) -> dict[str, str]:
+    """Return what every way to look at a result says first, as plain text."""
+    content = result.to_mapping()
+    first = content["conclusions"][0]
+    shown = overview(counted, 1, [Round(1, open=True, reports=6_000, withdrawn=0)], [], 1)
+    shown |= {"preview": False, "damaged": 0, "few": []}
+    page = show.results_page(pldp.estimate(counted).to_mapping())
+    public = show.public_page(shown, ["q"], "")
+    texts = {
+        "JSON": first,
+        "terminal": " ".join(" ".join(show.screen(content)).split()),
+        "page": html.unescape(page),
+        "card": html.unescape(result._repr_html_()),
+        "string": str(result),
+        "dashboard": html.unescape(show.board(shown)),
+        "public page": html.unescape(public),
+    }
+    return {name: first if first in text else text[:200] for name, text in texts.items()}
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["shown", "hidden"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_way_to_look_says_the_same_first(kind: str, hidden: bool) -> None:
+    counted, result = found(kind, hidden)
+    assert len(set(first_sentences(counted, result).values())) == 1
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["shown", "hidden"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_lead_frame_and_plot_are_those_of_what_is_said_first(kind: str, hidden: bool) -> None:
+    _, result = found(kind, hidden)
+    content, frame = result.to_mapping(), result.to_frame()
+    assert [row["low"] for row in content["rows"]] == [row.low for row in result.rows()] == list(frame["low"])
+    assert list(frame["low_if_alike"]) == [row.low for row in result.alike.rows()]
+    assert content["lead"] == result.lead()
+    points = result.points()
+    assert all(row["low"] <= row["point"] <= row["high"] for row in content["rows"])
+    assert points.sum() == pytest.approx(1) or kind != "choice"
+
+
+def test_a_way_to_look_that_takes_levels_to_be_alike_would_be_noticed() -> None:
+    """The twin: one renderer is given the conditional result."""
+    counted, result = found("choice", False)
+    said = first_sentences(counted, result)
+    said["string"] = str(result.alike)
+    assert len(set(said.values())) > 1
+
+
+def test_nothing_that_is_said_claims_too_much() -> None:
+    for kind in KINDS:
+        _, result = found(kind, False)
+        content = result.to_mapping()
+        words = " ".join([*content["conclusions"], *show.screen(content), html.unescape(show.card(content))])
+        assert not re.search(r"no sign|\btested\b", words), words
