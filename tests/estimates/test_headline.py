@@ -175,7 +175,7 @@ def first_sentences(counted: pldp.Tally, result: Any) -> dict[str, str]:
     content = result.to_mapping()
     first = content["conclusions"][0]
     shown = overview(counted, 1, [Round(1, open=True, reports=6_000, withdrawn=0)], [], 1)
-    shown |= {"preview": False, "damaged": 0, "few": []}
+    shown |= {"preview": False, "damaged": 0, "few": [], "scope": "read"}
     page = show.results_page(pldp.estimate(counted).to_mapping())
     public = show.public_page(shown, ["q"], "")
     texts = {
