@@ -11,6 +11,7 @@ import numpy as np
 from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, Note
 from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
+from pldp.tallies import Tally
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -267,6 +268,12 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
     where = f" (level {first.level})" if first.level else ""
     text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
     return (Note(FORGED_REPORTS, text),)
+
+
+def repeated_ids(tally: Tally) -> tuple[Note, ...]:
+    """Say that ids came before, where they did: errors are those of as many people as there are reports."""
+    words = tally.repeated_words
+    return (Note("repeated-ids", f"{words} If they are copies, errors are larger than stated"),) if words else ()
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
