@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -103,7 +102,7 @@ def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
     with progress_bar("counting", _rows(paths)) as bar:
         done = 0
         for path in paths:
-            before = copy(repeats)
+            before = repeats.copy()
             part = _tally_file(path, survey, args, repeats, lambda rows, base=done: bar.reach(base + rows))
             if Rejection.UNREADABLE in part.rejections and not part.reports:
                 repeats = before
