@@ -102,10 +102,7 @@ def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
     with progress_bar("counting", _rows(paths)) as bar:
         done = 0
         for path in paths:
-            before = repeats.copy()
             part = _tally_file(path, survey, args, repeats, lambda rows, base=done: bar.reach(base + rows))
-            if Rejection.UNREADABLE in part.rejections and not part.reports:
-                repeats = before
             done += part.reports + part.rejected
             survey = survey or part.survey
             parts.append(part)
@@ -199,9 +196,7 @@ def _require_pairs(path: str, loaded: Tally, args: argparse.Namespace) -> None:
             raise UsageError(f"--pair: {path} was counted without {missing}; count its reports again")
 
 
-def _tally_file(
-    path: str, survey: Survey | None, args: argparse.Namespace, repeats: Repeats, progress: Any
-) -> Tally:
+def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, repeats: Repeats, progress: Any) -> Tally:
     if path.endswith(".tally"):
         return _load_tally(path, survey, args)
     survey = survey or _survey_of(path)

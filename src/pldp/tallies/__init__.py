@@ -21,7 +21,8 @@ from pldp.tallies.together import MOST_QUESTIONS, Pair, TableCounts
 
 __all__ = [
     "ABSENT", "LARGEST_SET", "MOST_QUESTIONS", "Asked", "BitCounts", "Columns", "Counts", "Fused", "HiddenLevels",
-    "ItemColumns", "Keyed", "OutputColumns", "OutputCounts", "Pair", "Plain", "Repeats", "Service", "Source", "TableCounts",
-    "Tally", "columns_of", "fuse", "fused_of", "join_services", "joint_counts", "keyed_reports", "read_plain_file",
-    "read_survey_file", "require_accepted", "service_name", "survey_of", "tally", "unreadable_reports",
+    "ItemColumns", "Keyed", "OutputColumns", "OutputCounts", "Pair", "Plain", "Repeats", "Service", "Source",
+    "TableCounts", "Tally", "columns_of", "fuse", "fused_of", "join_services", "joint_counts", "keyed_reports",
+    "read_plain_file", "read_survey_file", "require_accepted", "service_name", "survey_of", "tally",
+    "unreadable_reports",
 ]  # fmt: skip

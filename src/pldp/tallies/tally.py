@@ -24,7 +24,6 @@ from pldp.reports import Rejection
 from pldp.show import Table, panel
 from pldp.survey import LONGEST_JSON, Survey, parse_json, survey_from_mapping
 from pldp.tallies.counts import Counts, counts_from_arrays, no_counts
-from pldp.tallies.repeats import MOST
 from pldp.tallies.together import Pair, PairCell, TableCounts, table_cells
 from pldp.words import listed
 
@@ -111,8 +110,7 @@ class Tally(Record):
         if not self.repeated:
             return ""
         have = "report has" if self.repeated == 1 else "reports have"
-        about = "about " if self.reports > MOST else ""
-        return f"{about}{self.repeated:,} {have} an id that came before: were they sent or copied twice? They are counted."
+        return f"{self.repeated:,} {have} an id that came before: were they sent or copied twice? They are counted."
 
     def _repr_html_(self) -> str:
         cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in self.counts.items()]

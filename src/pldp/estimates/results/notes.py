@@ -272,8 +272,8 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
 
 def repeated_ids(tally: Tally) -> tuple[Note, ...]:
     """Say that ids came before, where they did: errors are those of as many people as there are reports."""
-    words = tally.repeated_words
-    return (Note("repeated-ids", f"{words} If they are copies, errors are larger than stated"),) if words else ()
+    text = f"{tally.repeated_words} If they are copies, errors are larger than stated"
+    return (Note("repeated-ids", text),) if tally.repeated else ()
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
