@@ -64,7 +64,8 @@ def _run(args: argparse.Namespace) -> None:
         for (question, level), counts in result.counts.items()
     ]
     content: dict[str, Any] = {"survey": result.survey.hash, "reports": result.reports, "rejected": result.rejected}
-    content["repeated"] = result.repeated if args.engine == "local" else None
+    looked = args.engine == "local" and not args.from_counts
+    content["repeated"] = result.repeated if looked or result.repeated else None
     emit(args, {**content, "rejections": rejections, "cells": cells}, lambda console: _show(console, result))
 
 
@@ -107,7 +108,7 @@ def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
             survey = survey or part.survey
             parts.append(part)
     counted = Tally.merge(parts)
-    return replace(counted, repeated=counted.repeated + repeats.count())
+    return replace(counted, repeated=min(counted.reports, counted.repeated + repeats.count()))
 
 
 def _tally_on_spark(survey: Survey | None, args: argparse.Namespace) -> Tally:

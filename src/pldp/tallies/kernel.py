@@ -96,7 +96,7 @@ def tally(
         if progress is not None:
             progress(rows)
     counted = Tally.merge([*merged, *pending])
-    return replace(counted, repeated=ids.count()) if ids is not None and repeats is True else counted
+    return replace(counted, repeated=min(counted.reports, ids.count())) if ids and repeats is True else counted
 
 
 def _parts(survey: Survey, reports: Reports, count: Callable[[pa.RecordBatch], Tally]) -> Iterator[Tally]:
