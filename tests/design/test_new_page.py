@@ -95,6 +95,25 @@ def test_a_survey_with_every_kind_is_written_looked_at_and_saved(visit: Visits, 
         assert {urlsplit(asked).netloc for _, asked, _ in person.requests} == {"", address}  # the file, and this server
 
 
+def test_a_lottery_is_offered_first_to_hide_levels(visit: Visits, tmp_path: Path) -> None:
+    with designing_here(tmp_path) as path:
+        person = visit(**WIDE)
+        page = person.page
+        page.goto(path.as_uri())
+        page.get_by_label("Title").fill("Sleep")
+        add(person, "one label", Name="hours", Labels="few\nmany")
+        expect(page.locator("#cost")).to_contain_text("Reports show the chosen level.")
+        page.get_by_role("button", name="Use the usual choice: ε of the lottery = 1").click()
+        expect(page.get_by_label("ε of the lottery")).to_have_value("1")
+        expect(page.get_by_label("ε of the lottery")).to_be_focused()
+        expect(page.locator("#cost")).to_contain_text("all reports together tell at most ε = 1.")
+        assert not person.barriers()
+        page.get_by_label("ε of the lottery").fill("")
+        page.get_by_label("ε of the label").fill("0.5")
+        expect(page.locator("#cost")).to_contain_text("Reports hide the level")
+        assert not person.complaints
+
+
 def test_an_opened_file_keeps_its_keys_and_comments_and_changes_of_others(visit: Visits, tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     example = (ROOT / "examples" / "shopping.toml").read_text(encoding="utf-8")

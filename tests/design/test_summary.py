@@ -9,9 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from pldp.auditing import audit, exact_sequence
 from pldp.cli import main
+from pldp.cli.summary import show_summary
 from pldp.design import change_design, summarise
 from pldp.design.summary import look
 from pldp.planning import plan
@@ -88,3 +90,13 @@ def test_the_command_prints_the_summary_of_a_file(capsys: pytest.CaptureFixture[
     assert {"reveals", "cost", "errors", "warnings", "better"} <= found.keys()
     assert main(["new", "--json", "-"]) == 2
     assert "name its file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("hide", ["lottery", "epsilon"])
+def test_the_summary_says_how_the_level_is_hidden(hide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    levels = 'levels={a=0.5,b=1}\nquestions=[{name="q",values=["x","y"]}]'
+    survey = loads(f'pldp=1\ntitle="t"\nrepeat="fresh"\nhide_level={{{hide}=1}}\n{levels}')
+    show_summary(Console(), summarise(survey, 500))
+    out = " ".join(capsys.readouterr().out.split())
+    assert ("for a stricter choice, all reports together tell at most ε = 1." in out) == (hide == "lottery")
+    assert ("Reports hide the level" in out) == (hide == "epsilon")

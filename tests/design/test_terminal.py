@@ -152,3 +152,24 @@ def test_input_that_ends_too_early_saves_nothing(monkeypatch, capsys, tmp_path: 
     assert capsys.readouterr().err.splitlines()[-1].startswith("pldp: standard input ended before")
     assert type_in(monkeypatch, SLEEP + "quit\n", str(tmp_path / "s.toml")) == 0
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("\n", {"lottery": 1}),
+        ("0.5\n", {"lottery": Decimal("0.5")}),
+        ("-\n0.7\n\n", {"epsilon": Decimal("0.7")}),
+        ("-\n\n\n", None),
+        ("-\n0.7\n\nset hide_level\n\n\n\n", {"epsilon": Decimal("0.7")}),
+        ("-\n0.7\n\nset hide_level\n1\n", {"lottery": 1}),
+    ],
+    ids=["usual", "own", "label", "none", "label kept", "label replaced"],
+)
+def test_a_lottery_is_offered_first_to_hide_levels(monkeypatch, capsys, tmp_path: Path, typed: str, expected) -> None:
+    path = tmp_path / "s.toml"
+    begin = "T\n\nyes\n\nq\n\nx, y\nno\nset repeat\nfresh\nset hide_level\n"
+    assert type_in(monkeypatch, begin + typed + "save\n", str(path)) == 0
+    assert "ε of the lottery [1]: " in capsys.readouterr().out
+    assert tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal).get("hide_level") == expected
+    assert (load(path).lottery is not None) == (expected is not None and "lottery" in expected)

@@ -173,7 +173,14 @@ class _Asking:
         if field.form == GROUP:
             inside = dict(now) if isinstance(now, dict) else {}
             for each in field.fields:
+                before = inside.get(each.key)
+                if each.usual and not inside:
+                    inside[each.key] = _number(each.usual)
                 self._ask_field(each, inside)
+                if each.usual and each.key in inside:
+                    if inside[each.key] != before:
+                        inside = {each.key: inside[each.key]}
+                    break
             _put(table, field.key, inside)
             return
         if isinstance(now, dict):

@@ -26,6 +26,9 @@ def show_summary(console: Console, found: Mapping[str, Any]) -> None:
     console.print(f"The dearest report costs ε = {cost['dearest_report']}{total}. Asked again: {cost['repeat']}.")
     if found["level"] is not None:
         console.print(f"Reports hide the level; a report tells at most ε = {found['level']['epsilon']} about it.")
+    if found["lottery"] is not None:
+        told = f"for a stricter choice, all reports together tell at most ε = {found['lottery']}"
+        console.print(f"A lottery draws the level that devices use and show; {told}.")
     if found["no_plan"]:
         console.print(f"No plan: {found['no_plan']}.", markup=False)
         return

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from pldp.errors import ReportError, UnreadableError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import parquet_files, rows_of_parquet, survey_of_parquet
 from pldp.survey import Survey, load
-from pldp.tallies import Tally, tally, unreadable_reports
+from pldp.tallies import Repeats, Tally, tally, unreadable_reports
 from pldp.tallies.sql import read_counts
 
 
@@ -62,7 +63,9 @@ def _run(args: argparse.Namespace) -> None:
         {"question": question, "level": level, "reports": counts.reports}
         for (question, level), counts in result.counts.items()
     ]
-    content = {"survey": result.survey.hash, "reports": result.reports, "rejected": result.rejected}
+    content: dict[str, Any] = {"survey": result.survey.hash, "reports": result.reports, "rejected": result.rejected}
+    looked = args.engine == "local" and not args.from_counts
+    content["repeated"] = result.repeated if looked or result.repeated else None
     emit(args, {**content, "rejections": rejections, "cells": cells}, lambda console: _show(console, result))
 
 
@@ -90,19 +93,22 @@ def _show(console: Console, counted: Tally) -> None:
     console.print(f"{counted.reports:,} reports counted, {counted.rejected:,} rejected ({counted.survey.title})")
     for reason, count in sorted(counted.rejections.items()):
         console.print(f"  rejected, {reason.value}: {count:,}")
+    if counted.repeated:
+        console.print(f"  {counted.repeated_words}")
 
 
 def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
-    parts = []
+    parts, repeats = [], Repeats()
     paths = [str(file) for path in args.reports for file in ([path] if _is_text(path) else parquet_files(path))]
     with progress_bar("counting", _rows(paths)) as bar:
         done = 0
         for path in paths:
-            part = _tally_file(path, survey, args, lambda rows, base=done: bar.reach(base + rows))
+            part = _tally_file(path, survey, args, repeats, lambda rows, base=done: bar.reach(base + rows))
             done += part.reports + part.rejected
             survey = survey or part.survey
             parts.append(part)
-    return Tally.merge(parts)
+    counted = Tally.merge(parts)
+    return replace(counted, repeated=min(counted.reports, counted.repeated + repeats.count()))
 
 
 def _tally_on_spark(survey: Survey | None, args: argparse.Namespace) -> Tally:
@@ -191,13 +197,13 @@ def _require_pairs(path: str, loaded: Tally, args: argparse.Namespace) -> None:
             raise UsageError(f"--pair: {path} was counted without {missing}; count its reports again")
 
 
-def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, progress: Any) -> Tally:
+def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, repeats: Repeats, progress: Any) -> Tally:
     if path.endswith(".tally"):
         return _load_tally(path, survey, args)
     survey = survey or _survey_of(path)
     reports = read_lines(path) if _is_text(path) else path
     try:
-        return tally(survey, reports, patterns=args.patterns, pairs=args.pair, progress=progress)
+        return tally(survey, reports, patterns=args.patterns, pairs=args.pair, progress=progress, repeats=repeats)
     except UnreadableError as error:
         if not args.skip_unreadable:
             raise

@@ -57,7 +57,7 @@ class Running:
     def count(self, block: Block) -> Tally:
         """Count some reports."""
         batch = self._packing.batch(block.ids, block.rows)
-        return tally(self._packing.survey, [batch], pairs=self._pairs)
+        return tally(self._packing.survey, [batch], pairs=self._pairs, repeats=False)  # ids in a store are distinct
 
 
 class _Steps:
@@ -175,7 +175,7 @@ class Shown(Running):
 
     def _count_rows(self, rows: Rows, pairs: Sequence[Pair]) -> Tally:
         batch = self._packing.batch(bytes(ID_BYTES * len(rows)), rows.tobytes())
-        return tally(self._packing.survey, [batch], pairs=pairs)
+        return tally(self._packing.survey, [batch], pairs=pairs, repeats=False)
 
     def shown(self, read: Read) -> Tally:
         """Return the tally; `read` gives the blocks that hold the reports between two numbers."""

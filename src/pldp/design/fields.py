@@ -35,14 +35,14 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "repeat": ("Asking again", "What happens when the same person is asked again. Empty: once."),
     "hide_level": (
         "Hide the chosen level",
-        "By a random label instead of the level (the first two fields), or by a lottery. Leave all empty to show it.",
+        "By a lottery, or by a random label where 'open' must be hidden as well. Leave all empty to show it.",
     ),
-    "epsilon": ("ε of the label", "A smaller ε hides the level better."),
-    "leak_cap": ("Most that a report may tell about the level", "ε of label and answers together."),
     "lottery": (
-        "ε of a lottery",
+        "ε of the lottery",
         "Devices may answer more strictly than was chosen, and show that. It does not add up over rounds.",
     ),
+    "epsilon": ("ε of the label", "Instead of a lottery. It tells more with each round, up to a cap."),
+    "leak_cap": ("Most that a report may tell about the level", "ε of label and answers together."),
     "answer_bytes": ("Bytes of an answer", "A limit for long lists of labels. Empty: 512."),
     "shuffle": ("A third party shuffles reports", "Who is trusted to shuffle reports before anyone else sees them."),
     "by": ("Who mixes", ""),
@@ -71,6 +71,9 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Labels and help of fields. A key that is not here is shown by its name, with what its schema says."""
 
+USUAL: Final[Mapping[str, str]] = {"lottery": "1"}
+"""Keys that come first in their group and are offered with a value; no other key of the group goes with them."""
+
 EXPLANATIONS: Final[Mapping[str, str]] = {
     "pldp": "A survey for pldp. The number is that of the format.",
     "total_epsilon": "The most that one person can spend on this survey, in ε.",
@@ -87,7 +90,7 @@ EXPLANATIONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Field:
-    """One key as a form shows it; `fields` are those of a group."""
+    """One key as a form shows it; `fields` are those of a group, `usual` the value that is offered in an empty one."""
 
     key: str
     form: str
@@ -96,6 +99,7 @@ class Field:
     options: tuple[str, ...] = ()
     required: bool = False
     fields: tuple["Field", ...] = ()
+    usual: str = ""
 
 
 _SCHEMA: Final = survey_schema()
@@ -138,10 +142,10 @@ def kinds_mapping() -> list[dict[str, Any]]:
 
 def _fields(keys: Mapping[str, Schema], required: object) -> Iterator[Field]:
     wanted = tuple(required) if isinstance(required, tuple | list) else ()
-    for key, schema in keys.items():
+    for key in sorted(keys, key=lambda key: key not in USUAL):
         if key in OWN or key in SPELLED:
             continue
-        field = _field(key, schema)
+        field = _field(key, keys[key])
         if field is not None:
             yield replace(field, required=key in wanted)
 
@@ -156,7 +160,7 @@ def _field(key: str, schema: Schema) -> Field | None:
         return Field(key, GROUP, label, words, fields=inside) if inside else None
     options = tuple(map(str, whole.get("enum", ())))
     form = ONE_OF if options else _form(whole)
-    return None if form is None else Field(key, form, label, words, options)
+    return None if form is None else Field(key, form, label, words, options, usual=USUAL.get(key, ""))
 
 
 def _resolved(schema: Schema) -> Schema:

@@ -63,6 +63,7 @@ def look(survey: Survey) -> dict[str, Any]:
         },
         "level": None if leak is None else _about_level(survey, leak),
         "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey), *language_warnings(survey)],
+        "lottery": None if survey.lottery is None else epsilon_text(survey.lottery.true_micro_epsilon),
         "remarks": list(survey.remarks),
     }
 

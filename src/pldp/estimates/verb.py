@@ -10,7 +10,7 @@ from pldp.estimates.kinds.table import check_ranges, cross
 from pldp.estimates.linear.mix import check_mix
 from pldp.estimates.margins import uncorrected_notes
 from pldp.estimates.results.facts import Note
-from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, TABLE_WITHOUT_BOUND, forged_reports
+from pldp.estimates.results.notes import TABLE_NOT_CORRECTED, TABLE_WITHOUT_BOUND, forged_reports, repeated_ids
 from pldp.estimates.results.options import GivenOptions, Options, check_names
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import distinct_people
@@ -122,7 +122,7 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
     chosen, forgery = Options(**options), forgery_of(tally, question)
     found = BY_KIND[question.kind].estimate(tally, question, chosen)
-    noted = replace(found, notes=(*forged_reports(forgery), *found.notes))
+    noted = replace(found, notes=(*forged_reports(forgery), *repeated_ids(tally), *found.notes))
     return noted.stated_with(chosen, distinct=distinct_people(tally.survey), forgery=forgery)
 
 

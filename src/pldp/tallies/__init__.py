@@ -15,12 +15,14 @@ from pldp.tallies.keyed import (
     survey_of,
 )
 from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, OutputColumns, columns_of, joint_counts
+from pldp.tallies.repeats import Repeats
 from pldp.tallies.tally import Tally, unreadable_reports
 from pldp.tallies.together import MOST_QUESTIONS, Pair, TableCounts
 
 __all__ = [
     "ABSENT", "LARGEST_SET", "MOST_QUESTIONS", "Asked", "BitCounts", "Columns", "Counts", "Fused", "HiddenLevels",
-    "ItemColumns", "Keyed", "OutputColumns", "OutputCounts", "Pair", "Plain", "Service", "Source", "TableCounts",
-    "Tally", "columns_of", "fuse", "fused_of", "join_services", "joint_counts", "keyed_reports", "read_plain_file",
-    "read_survey_file", "require_accepted", "service_name", "survey_of", "tally", "unreadable_reports",
+    "ItemColumns", "Keyed", "OutputColumns", "OutputCounts", "Pair", "Plain", "Repeats", "Service", "Source",
+    "TableCounts", "Tally", "columns_of", "fuse", "fused_of", "join_services", "joint_counts", "keyed_reports",
+    "read_plain_file", "read_survey_file", "require_accepted", "service_name", "survey_of", "tally",
+    "unreadable_reports",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_grou
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.frames import frame_table
+from pldp.tallies.repeats import Repeats
 from pldp.tallies.tally import Cell, Tally
 from pldp.tallies.together import Pair, PairCell, TableCounts, table_cells
 from pldp.usage import require
@@ -47,8 +48,11 @@ def tally(
     patterns: bool = False,
     pairs: Sequence[Pair] = (),
     progress: Progress | None = None,
+    repeats: Repeats | bool = True,
 ) -> Tally:
     """Count reports of a survey.
+
+    A report whose id came before is counted, too; `repeated` of the tally says how many there are.
 
     Parameters
     ----------
@@ -63,6 +67,8 @@ def tally(
         Names of two or three questions each, of any kind, to be counted together for a table.
     progress
         Called with the number of rows read so far.
+    repeats
+        Whether to look for ids that came before. A `Repeats` is filled instead, for several tallies together.
 
     Examples
     --------
@@ -81,14 +87,16 @@ def tally(
     merge_every = max(1, min(MERGE_EVERY, PENDING_COUNTERS // counters))
     pending: list[Tally] = []
     rows = 0
-    for part in _parts(survey, reports, partial(tally_batch, survey, patterns=patterns, pairs=pairs)):
+    ids = Repeats() if repeats is True else repeats or None
+    for part in _parts(survey, reports, partial(tally_batch, survey, patterns=patterns, pairs=pairs, repeats=ids)):
         pending.append(part)
         rows += part.reports + part.rejected
         if len(pending) >= merge_every:
             merged, pending = [Tally.merge([*merged, *pending])], []
         if progress is not None:
             progress(rows)
-    return Tally.merge([*merged, *pending])
+    counted = Tally.merge([*merged, *pending])
+    return replace(counted, repeated=min(counted.reports, ids.count())) if ids and repeats is True else counted
 
 
 def _parts(survey: Survey, reports: Reports, count: Callable[[pa.RecordBatch], Tally]) -> Iterator[Tally]:
@@ -141,11 +149,21 @@ def _tally_records(survey: Survey, reports: list[Any], count: Callable[[pa.Recor
     return replace(count(to_batch(survey, accepted)), rejections=rejections)
 
 
-def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
+def tally_batch(
+    survey: Survey,
+    batch: pa.RecordBatch,
+    *,
+    patterns: bool = False,
+    pairs: Sequence[Pair] = (),
+    repeats: Repeats | None = None,
+) -> Tally:
     """Count one Arrow batch. This is the whole kernel: other engines run it on their partitions and add the results."""
     read, reasons = _checked(survey, batch)
     counts: dict[Cell, Counts] = {}
     accepted = reasons == _ACCEPTED
+    if repeats is not None:
+        ids, _ = _packed_rows(_column(batch, "id"), "id", ID_BYTES)
+        repeats.add(ids if accepted.all() else ids[accepted])
     for columns in read:
         counts |= columns.count(accepted, patterns=patterns)
     together: dict[PairCell, TableCounts] = {}

@@ -44,6 +44,8 @@ class Tally(Record):
 
     `pairs` holds counts of two or three questions together, where they were asked for. `two_labels` counts reports that
     show two labels of hidden levels, as older devices sent them; it is known where reports were read, not in files.
+    `repeated` counts reports whose id came before among those that were read together: the sum of two tallies does not
+    look for ids of one in the other.
     """
 
     survey: Survey
@@ -52,6 +54,7 @@ class Tally(Record):
     rejections: Mapping[Rejection, int] = field(default_factory=dict)
     pairs: Mapping[PairCell, TableCounts] = field(default_factory=dict)
     two_labels: int = field(default=0, compare=False)
+    repeated: int = field(default=0, compare=False)
 
     @classmethod
     def empty(cls, survey: Survey, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
@@ -76,6 +79,7 @@ class Tally(Record):
             dict(reduce(add, (Counter(tally.rejections) for tally in tallies))),
             _merge_pairs(tallies),
             sum(tally.two_labels for tally in tallies),
+            sum(tally.repeated for tally in tallies),
         )
 
     def without(self, part: Tally) -> Tally:
@@ -89,6 +93,7 @@ class Tally(Record):
             self.rejections,
             {cell: counts.without(part.pairs[cell]) for cell, counts in self.pairs.items()},
             max(0, self.two_labels - part.two_labels),
+            max(0, self.repeated - part.repeated),
         )
 
     def __add__(self, other: object) -> Tally:
@@ -99,12 +104,20 @@ class Tally(Record):
         """Number of reports that were not counted."""
         return sum(self.rejections.values())
 
+    @property
+    def repeated_words(self) -> str:
+        """What readers must know about ids that came before; nothing where there are none."""
+        if not self.repeated:
+            return ""
+        have = "report has" if self.repeated == 1 else "reports have"
+        return f"{self.repeated:,} {have} an id that came before: were they sent or copied twice? They are counted."
+
     def _repr_html_(self) -> str:
         cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in self.counts.items()]
         rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
         return panel(
             self.survey.title,
-            f"{self.reports:,} reports counted, {self.rejected:,} rejected.",
+            f"{self.reports:,} reports counted, {self.rejected:,} rejected. {self.repeated_words}".rstrip(),
             Table("", ("question", "level", "reports"), cells, left=2),
             *((Table("rejected", ("reason", "reports"), rejections),) if rejections else ()),
         )
@@ -124,6 +137,7 @@ class Tally(Record):
         lines = [f"Tally of {self.survey.title!r}: {self.reports:,} reports{rejected}"]
         answered = [f"  {name}: {answers:,} answers" for name, answers in self.answered.items()]
         more = [f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else []
+        lines += [f"  {self.repeated_words}"] if self.repeated else []
         return "\n".join([*lines, *answered[:_SHOWN], *more])
 
     @property
@@ -143,6 +157,7 @@ class Tally(Record):
             "rejections": {reason.value: count for reason, count in self.rejections.items()},
             "pairs": [list(names) for names in self.paired],
         }
+        header |= {"repeated": self.repeated} if self.repeated else {}
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= _named_arrays(self)
         written = io.BytesIO()
@@ -206,7 +221,8 @@ class Tally(Record):
             for index, (cell, channels) in enumerate(table_cells(survey, paired).items())
         }
         rejections = {Rejection(reason): int(count) for reason, count in header["rejections"].items()}
-        tally = cls(survey, cells, int(header["reports"]), rejections, pairs)
+        repeated = int(header.get("repeated", 0))
+        tally = cls(survey, cells, int(header["reports"]), rejections, pairs, repeated=repeated)
         tally.check_numbers()
         return tally
 
@@ -238,6 +254,8 @@ class Tally(Record):
                     )
         if min(self.rejections.values(), default=0) < 0:
             yield "the number of rejected reports must not be negative"
+        if not 0 <= self.repeated <= reports:
+            yield f"{self.repeated:,} of {reports:,} reports cannot have an id that came before"
 
 
 def _check_size(archive: ZipFile, names: Sequence[str], most: int) -> None:

@@ -61,9 +61,18 @@ const groupOf = (field, table, where, changed) => {
 		changed();
 	};
 	const legend = make("legend", {}, field.label);
-	return make("fieldset", { className: "group" }, legend,
-		...(field.help ? [make("p", { className: "help muted small" }, field.help)] : []),
+	const offered = Object.keys(inside).length ? undefined : field.fields.find(({ usual }) => usual);
+	const take = make("button", { type: "button" }, `Use the usual choice: ${offered?.label} = ${offered?.usual}`);
+	const group = make("fieldset", { className: "group" }, legend,
+		...(field.help ? [make("p", { className: "help muted small" }, field.help)] : []), ...(offered ? [take] : []),
 		...field.fields.map((each) => fieldOf(each, inside, [...where, each.key], update)), troubleAt(where, unique()));
+	take.addEventListener("click", () => {
+		const first = group.querySelector("input");
+		first.value = offered.usual;
+		first.dispatchEvent(new Event("input"));
+		first.focus();
+	});
+	return group;
 };
 
 /** One field: label, help, control and the line that says what is wrong. */

@@ -20,17 +20,17 @@ const aboutLevel = ({ epsilon, cap, reports, signed }) => [
 	signed ? "" : "Sign the survey: over editions that are not signed, nothing is promised about the level.",
 ].filter(Boolean).join(" ");
 
-const costWords = ({ dearest_report: dearest, total, asked, questions, repeat }, level) => [
+const costWords = ({ dearest_report: dearest, total, asked, questions, repeat }, level, lottery) => [
 	`The dearest report costs ε = ${dearest}${total === null ? "" : `; one person can spend ε = ${total} in all`}.`,
 	asked < questions ? `Each person is asked ${asked} of ${questions} questions, picked at random.` : "",
 	`Asked again: ${repeat}.`,
-	level === null ? "Reports show the chosen level." : aboutLevel(level),
+	level ? aboutLevel(level) : lottery ? `A lottery draws the level that devices use and show; for a stricter choice, all reports together tell at most ε = ${lottery}.` : "Reports show the chosen level.",
 ].filter(Boolean).join(" ");
 
-export const showLook = ({ reveals, cost, warnings, remarks, level }) => {
+export const showLook = ({ reveals, cost, warnings, remarks, level, lottery }) => {
 	byId("warnings").replaceChildren(...lines(warnings, "warning"), ...lines(remarks, "muted small"));
 	byId("reveals").replaceChildren(...reveals.map(reveal));
-	byId("cost").textContent = costWords(cost, level);
+	byId("cost").textContent = costWords(cost, level, lottery);
 };
 
 const count = (number) => number.toLocaleString("en");

@@ -11,6 +11,7 @@ import numpy as np
 from pldp.estimates.results.facts import TEST_LEVEL, Homogeneity, Note
 from pldp.forgery import Forgery
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
+from pldp.tallies import Tally
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -261,6 +262,12 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
     where = f" (level {first.level})" if first.level else ""
     text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
     return (Note(FORGED_REPORTS, text),)
+
+
+def repeated_ids(tally: Tally) -> tuple[Note, ...]:
+    """Say that ids came before, where they did: errors are those of as many people as there are reports."""
+    text = f"{tally.repeated_words} If they are copies, errors are larger than stated"
+    return (Note("repeated-ids", text),) if tally.repeated else ()
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:

@@ -51,7 +51,7 @@ def tally(survey: Survey, frame: DataFrame, *, patterns: bool = False, pairs: Se
 
     def count(batches: Iterator[pa.RecordBatch]) -> Any:
         reports = _texts(batches) if texts else widened(survey, batches)
-        return kernel.tally(survey, reports, patterns=patterns, pairs=pairs).bare
+        return kernel.tally(survey, reports, patterns=patterns, pairs=pairs, repeats=False).bare
 
     def merge(parts: Sequence[Any]) -> Any:
         return Tally.merge([Tally(survey, *part) for part in parts]).bare
@@ -187,7 +187,7 @@ def tally_shares(
                 except ReportError as error:
                     wrong[share.file] = error
 
-        return kernel.tally(survey, batches(), patterns=patterns, pairs=pairs).bare, wrong
+        return kernel.tally(survey, batches(), patterns=patterns, pairs=pairs, repeats=False).bare, wrong
 
     def merge(parts: Sequence[tuple[Any, dict[str, ReportError]]]) -> tuple[Any, dict[str, ReportError]]:
         counted = Tally.merge([Tally(survey, *bare) for bare, _ in parts])

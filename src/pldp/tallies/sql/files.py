@@ -165,13 +165,13 @@ class _Counter:
                 _BATCH_ROWS
             )
             rest = (text.encode() for batch in others for text in batch.column(0).to_pylist())
-            return counted + tally(self.survey, (line for line in rest if line.strip()), **self.how)
+            return counted + tally(self.survey, (line for line in rest if line.strip()), repeats=False, **self.how)
         except duckdb.Error:  # text that is not UTF-8, other ends of lines: DuckDB cannot tell where lines end
             return self._count_locally(file)
 
     def _count_locally(self, file: Path) -> Tally:
         with file.open("rb") as lines:
-            return tally(self.survey, (line for line in lines if line.strip()), **self.how)
+            return tally(self.survey, (line for line in lines if line.strip()), repeats=False, **self.how)
 
     def _lines(self, file: Path) -> str:
         """Return the query that makes columns of lines; a line that is not as devices write it has no schema."""
