@@ -168,7 +168,7 @@ def _corrected(
         covariance_matrix=covariance,
         reports=int(table.linear.reports),
         manipulation=table.manipulation(factors) / (1 - part),
-        method=f"unbiased, {pooling_words(differ)}, corrected to the known shares of {margin.name!r}",
+        method=f"unbiased, {pooling_words(0 if together else None)}, corrected to the known shares of {margin.name!r}",
         target="population",
         homogeneity=own.homogeneity,
         assumptions=(notes.like_those_who_did_not(margin.name), *levels, notes.HONEST_DEVICES, notes.KNOWN_EXACTLY),

@@ -229,7 +229,7 @@ class JoinedNumbers:
 
     def stated(self, differ: float | None) -> MeanResult:
         """Return the mean and what is to be said of it, people of different subsets alike or not."""
-        method = self.method
+        method, said = self.method, differ if len(self.subsets.people) > 1 else None
         fused, asked, joined = self.fused, self.fused.asked, self._joined(method, differ)
         number, variance, test = self._estimated(method, joined)
         weights, drawn = 1 / self._added(method), 0.0 if self.target == "population" else self.spread
@@ -244,14 +244,14 @@ class JoinedNumbers:
             services=self._alone(drawn),
             weights={group.level: group.weight for group in groups},
             homogeneity=test,
-            assumptions=assumed_of_mean(method, differ, self.target),
+            assumptions=assumed_of_mean(method, said, self.target),
         )
         return MeanResult(
             question=asked.name,
             text=asked.text,
             unit=asked.unit,
             reports=mean.people,
-            method=WORDS[method].format(pool=pooling_words(differ)),
+            method=WORDS[method].format(pool=pooling_words(said)),
             target=mean.target,
             groups=groups,
             homogeneity=test,

@@ -315,14 +315,12 @@ def fused_sets(fused: Fused, options: Options) -> Sets:
         free = replace(free, assumed=(notes.ANY_SUBSET, notes.FREE_CHOICE))
 
     def stated(differ: float | None) -> Sets:
-        if differ is None:
-            levels = ", hidden levels free to depend on items" if mixed else ""
-            words = f"unbiased, {pooling_words(differ)}, subset by subset of services{levels}"
-            return _stated(fused, free, options, words)
-        if mixed:
+        if mixed and differ == 0:
             return _alike_behind_labels(fused, free, options)
-        reports = replace(free, differ=differ, assumed=(notes.SAME_SUBSETS,))
-        return _stated(fused, reports, options, f"unbiased, {pooling_words(differ)}, subset by subset of services")
+        levels = ", hidden levels free to depend on items" if mixed else ""
+        words = f"unbiased, {pooling_words(differ if several else None)}, subset by subset of services{levels}"
+        assumed = (notes.SAME_SUBSETS,) if differ == 0 and several else free.assumed
+        return _stated(fused, replace(free, differ=differ, assumed=assumed), options, words)
 
     return beside_alike(stated, options.differ, several=several or bool(mixed))
 

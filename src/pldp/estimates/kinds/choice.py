@@ -291,7 +291,7 @@ class _Counted:
             covariance_matrix=self._covariance(fitted, target),
             reports=self.mix.reports,
             manipulation=fitted.manipulation,
-            method=f"unbiased, {self.mix.words}{pooling_words(differ)}",
+            method=f"unbiased, {self.mix.words}{pooling_words(differ if self.several else None)}",
             target=target,
             groups=tuple(map(GroupShares.alone, shown, alone)),
             levels=self.mix.levels_of(named),

@@ -97,7 +97,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
             own.facts,
             question=question.name,
             text=question.text,
-            method=f"unbiased, {mix.words}{pooling_words(differ)}",
+            method=f"unbiased, {mix.words}{pooling_words(differ if reports.several else None)}",
             groups=groups,
             levels=mix.levels_of(names),
             notes=tuple(told),

@@ -132,7 +132,7 @@ class ItemReports(Record):
         return Facts(
             question="",
             reports=self.mix.reports,
-            method=f"unbiased, {pooling_words(self.differ)}",
+            method=f"unbiased, {pooling_words(self.differ if self.several else None)}",
             target=self.target,
             homogeneity=tested,
             assumptions=notes.assume(self.target, *levels, notes.NORMAL),

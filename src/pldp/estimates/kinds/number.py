@@ -174,7 +174,7 @@ class NumberReports:
 
     def result(self, method: str, differ: float | None) -> MeanResult:
         """Return the mean by this method, and what is to be said of it."""
-        linear = self._decoded(method, differ)
+        linear, said = self._decoded(method, differ), differ if self.several else None
         value, variance = float(linear.estimates[0]), float(linear.variance()[0])
         if method == "fitted":
             value, variance = fitted_mean(self.fitted)
@@ -187,7 +187,7 @@ class NumberReports:
             method=method,
             target=options.target,
             homogeneity=self.test,
-            assumptions=notes.of_one_survey(assumed_of_mean(method, differ, options.target)),
+            assumptions=notes.of_one_survey(assumed_of_mean(method, said, options.target)),
         )
         used = zip(self.evidence.levels, linear.level_weights.tolist(), strict=True)
         return MeanResult(
@@ -195,7 +195,7 @@ class NumberReports:
             text=question.text,
             unit=question.unit,
             reports=people,
-            method=WORDS[method].format(pool=pooling_words(differ)),
+            method=WORDS[method].format(pool=pooling_words(said)),
             target=options.target,
             groups=tuple(GroupReports(*self._levels[at], int(self.mix.counts[at]), own) for at, own in used),
             homogeneity=self.test,
@@ -310,7 +310,8 @@ class HiddenNumberReports(NumberReports):
 
     def result(self, method: str, differ: float | None) -> MeanResult:
         """Return the mean by this method, and what is to be said of it, with the estimated shares of the levels."""
-        found, precise, question = super().result(method, differ), differ == 0, self.question
+        precise = differ == 0 and self.several
+        found, question = super().result(method, differ), self.question
         assumed = self.mix.assumed("mean", together=precise)
         assumptions = notes.assume(self.options.target, *assumed)
         shares = self.mix.shares if question.for_mean else self.likelihood.levels(self.fitted.shares)

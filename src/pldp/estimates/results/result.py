@@ -370,10 +370,10 @@ Made = TypeVar("Made", bound=Result)
 def beside_alike(made: Callable[[float | None], Made], differ: float | None, *, several: bool) -> Made:
     """Return a result for a bound on differences of levels, with that of people who are alike beside it.
 
-    `made` gives the result for a bound; it is asked once if there are not `several` levels, as nothing is assumed then.
+    `made` gives the result for a bound. Without `several` levels nothing is assumed by any, and the law says most.
     """
     if not several:
-        return made(None)
+        return made(0)
     found = replace(made(differ), differ=differ)
     return found if differ == 0 else replace(found, alike=replace(made(0), differ=0))
 
