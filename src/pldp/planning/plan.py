@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, EstimateError, PlanError
-from pldp.estimates import Row, estimate
+from pldp.estimates import Row, check_differ, estimate
 from pldp.mechanisms import build_stages
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.levels import Levels, pool_levels
+from pldp.planning.levels import LevelMix, Levels, used_mix
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
 from pldp.records import Record
 from pldp.show import Table, panel
@@ -24,8 +24,6 @@ from pldp.shuffling import GuessRow, Shuffled, guesses, shuffle
 from pldp.survey import ONCE, Question, Survey, repeat_mapping
 from pldp.tallies import Tally
 from pldp.usage import require
-
-LevelMix = Mapping[str, float]
 
 _SHOWN = 3
 """Questions in the short form of a plan."""
@@ -62,7 +60,7 @@ class Plan(Record):
         """
         if self.no_designs is not None:
             return ()
-        mixes = [_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
+        mixes = [used_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
         return compare_designs(self.survey, self.people, mixes)
 
     @cached_property
@@ -219,8 +217,12 @@ def plan(
     level_mix: LevelMix | None = None,
     shares: AssumedShares = None,
     hide_level: float | str | None = None,
+    differ: float | None = None,
 ) -> Plan:
     """Return the errors to expect if so many people take part.
+
+    They are those of results that assume nothing about levels; `alike` of a question has those that hold if people
+    choose their level regardless of their answer.
 
     Parameters
     ----------
@@ -238,6 +240,8 @@ def plan(
         half of the people, and numbers are spread evenly. Errors at the worst shares stand beside.
     hide_level
         Plan as if levels were hidden behind a label of this ε.
+    differ
+        Plan also for a declared bound on how people of different levels differ, as `differ` of `estimate`.
 
     Examples
     --------
@@ -254,25 +258,30 @@ def plan(
     unknown = set(level_mix or ()) - {level.name for level in survey.levels}
     if unknown:
         raise PlanError(f"level_mix must name levels of the survey; {min(unknown)[:40]!r} is none")
+    check_differ(differ)
     planned = survey if hide_level is None else hiding(survey, hide_level)
     assumed = assume_shares(planned, shares)
     questions = tuple(
-        _question_plan(planned, each, people, level_mix, assumed[each.name]) for each in planned.questions
+        _question_plan(planned, each, people, level_mix, assumed[each.name], differ) for each in planned.questions
     )
     return Plan(planned, people, level_mix, questions)
 
 
 def _question_plan(
-    survey: Survey, question: Question, people: int, level_mix: LevelMix | None, assumed: Assumed
+    survey: Survey,
+    question: Question,
+    people: int,
+    level_mix: LevelMix | None,
+    assumed: Assumed,
+    differ: float | None,
 ) -> QuestionPlan:
     kind, shares = BY_KIND[question.kind], assumed.shares
-    mix = np.array(list(_mix(survey, question, level_mix).values()))
-    if survey.lottery is not None:  # the levels that devices use
-        mix = mix @ np.array(survey.lottery.law(len(mix)))
-    reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
-    chosen = [place for place, share in enumerate(mix) if share > 0]
-    plans = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)
-    levels = Levels(question, question.channels, reports * mix, survey.level_channel)
+    levels = Levels.of(survey, question, people, level_mix)
+    plans = tuple(
+        _level_plan(question, place, reports, shares)
+        for place, reports in enumerate(levels.reports.tolist())
+        if reports > 0
+    )
     return QuestionPlan(
         question=question.name,
         kind=question.kind,
@@ -280,13 +289,14 @@ def _question_plan(
         reach=kind.reach(question),
         shares=shares,
         rows=kind.rows(question, shares),
-        reports=reports,
+        reports=float(levels.reports.sum()),
         standard_error=np.sqrt(levels.variance(shares)),
-        manipulation=pool_levels(question, question.channels, reports * mix, shares)[1],
+        manipulation=levels.manipulation(shares),
         levels=plans,
         assumed=assumed.words,
         remarks=kind.remarks(question),
         advice=kind.advice(question, [level.mechanisms for level in plans]),
+        differ=differ,
         design=levels,
     )
 
@@ -303,16 +313,6 @@ def _check_error(asked: Mapping[str, QuestionPlan], name: str, error: float, *, 
         raise PlanError(f"error is a share, and question {name!r} is a number: give its error by name, {unit}")
     if not 0 < error < math.inf:
         raise PlanError(f"error of question {name!r} must be above 0 and finite, not {error}")
-
-
-def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict[str, float]:
-    """Return the share of each of the question's levels."""
-    names = [level.name for level in question.levels]
-    weights = np.array([1.0 if level_mix is None else float(level_mix.get(name, 0.0)) for name in names])
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        rule = f"weights of at least 0, not all 0 ({', '.join(level.name for level in survey.levels)})"
-        raise PlanError(f"level_mix must give the levels of question {question.name!r} {rule}")
-    return dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
 
 def _level_plan(question: Question, place: int, reports: float, shares: FloatArray) -> LevelPlan:

@@ -80,7 +80,7 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
     except EpsilonError:  # the mechanism has no channel of such an ε, and the line has a gap
         return float("nan")
     before, after = (
-        float(pool_levels(question, channels, counts, each.shares)[0].max()) for channels in (question.channels, scaled)
+        float(pool_levels(question, channels, counts, each.shares)[0].variance.max()) for channels in (question.channels, scaled)
     )
     return float(np.sqrt(after / before)) if before > 0 else 1.0
 

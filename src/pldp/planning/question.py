@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from pldp.errors import PlanError
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE
+from pldp.planning.kinds.kind import SHARE, Expected
 from pldp.planning.levels import Levels, Threshold, compare_thresholds
 from pldp.planning.worst import Worst, find_worst
 from pldp.records import Brief, Record
@@ -20,10 +20,15 @@ from pldp.records import Brief, Record
 
 @dataclass(frozen=True)
 class PeopleNeeded:
-    """How many people make every interval as narrow as wanted: at the assumed shares, and whatever the shares are."""
+    """How many people make every interval as narrow as wanted: at the assumed shares, and whatever the shares are.
+
+    The first two hold however levels are chosen, the others if levels are chosen regardless of answers.
+    """
 
     plausible: int
     worst: int
+    alike: int
+    alike_worst: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +55,11 @@ class LevelPlan(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionPlan(Record):
-    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors."""
+    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors.
+
+    Errors hold however people choose levels. `alike` is the same question if they choose them regardless of their
+    answers, and `declared` what to expect if levels differ by at most what was declared.
+    """
 
     question: str
     kind: str
@@ -65,7 +74,20 @@ class QuestionPlan(Record):
     assumed: str  # where those shares come from, in words
     remarks: tuple[str, ...]  # what a reader of the errors should know
     advice: str | None  # what would be better, in words
+    differ: float | None  # what was declared
     design: Levels = field(compare=False)  # what errors are computed from; what takes long waits until it is asked for
+
+    @cached_property
+    def alike(self) -> "QuestionPlan":
+        """The same question if people choose their level regardless of their answer."""
+        levels = replace(self.design, differ=0.0)
+        error, forged = np.sqrt(levels.variance(self.shares)), levels.manipulation(self.shares)
+        return replace(self, standard_error=error, manipulation=forged, design=levels)
+
+    @cached_property
+    def declared(self) -> Expected | None:
+        """What to expect if people of different levels differ by at most what was declared; `None` if nothing was."""
+        return None if self.differ is None else replace(self.design, differ=self.differ).expected(self.shares)
 
     @cached_property
     def worst(self) -> Worst:
@@ -133,10 +155,9 @@ class QuestionPlan(Record):
 
     def people_for(self, error: float, confidence: float, people: int) -> PeopleNeeded:
         """Return how many people make every interval at most ± error, given the number that the plan is for."""
-        ratios = (
-            reach_of(confidence) * each / error
-            for each in (float(self.standard_error.max()), self.worst.standard_error)
-        )
+        plans = (self, self.alike)
+        errors = [each for own in plans for each in (float(own.standard_error.max()), own.worst.standard_error)]
+        ratios = (reach_of(confidence) * each / error for each in errors)
         return PeopleNeeded(*(max(1, math.ceil(people * ratio**2)) for ratio in ratios))
 
     def amount(self, number: float) -> str:
@@ -144,21 +165,34 @@ class QuestionPlan(Record):
         return f"{100 * number:.3g} pp" if self.of_shares else f"{number:.3g} {self.unit}".strip()
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return plain data."""
-        widths = self.interval_width(confidence)
+        """Return plain data: rows and worst shares with nothing assumed, if people are alike, and as declared."""
         names = ("question", "kind", "unit", "assumed", "reports", "hiding_cost", "manipulation", "advice")
         of_level = ("level", "epsilon", "mechanism", "best", "reports", "standard_error", "mechanisms")
         return {
             **{name: getattr(self, name) for name in names},
-            "rows": [
-                {"label": label, "assumed": value, "standard_error": float(error), "interval_width": float(width)}
-                for (label, value), error, width in zip(self.rows.items(), self.standard_error, widths, strict=True)
-            ],
-            "worst": self.worst.to_mapping(reach_of(confidence)),
+            "assumes": "nothing",
+            **self._margins(confidence),
+            "alike": self.alike._margins(confidence),
+            "differ": self._declared(confidence),
             "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
             "remarks": list(self.remarks),
             "thresholds": [each.to_mapping() for each in self.thresholds],
         }
+
+    def _margins(self, confidence: float) -> dict[str, Any]:
+        names = ("label", "assumed", "standard_error", "interval_width")
+        numbers = (self.standard_error.tolist(), self.interval_width(confidence).tolist())
+        columns = zip(self.rows, self.rows.values(), *numbers, strict=True)
+        rows = [dict(zip(names, each, strict=True)) for each in columns]
+        return {"rows": rows, "worst": self.worst.to_mapping(reach_of(confidence))}
+
+    def _declared(self, confidence: float) -> dict[str, Any] | None:
+        if self.declared is None:
+            return None
+        widths = 2 * self.declared.half_width(reach_of(confidence))
+        columns = zip(self.rows, np.sqrt(self.declared.variance).tolist(), self.declared.bias.tolist(), widths.tolist())
+        names = ("label", "standard_error", "bias", "interval_width")
+        return {"declared": self.differ, "rows": [dict(zip(names, each, strict=True)) for each in columns]}
 
 
 def reach_of(confidence: float) -> float:

@@ -12,6 +12,7 @@ from pldp.mechanisms import CategoricalChannel, Channel, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, label_arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
+    Expected,
     Family,
     Given,
     OneReport,
@@ -29,7 +30,7 @@ SEARCHED_BUDGETS: Final = 5
 
 
 class PlannedChoice(PlannedKind[Choice]):
-    """Shares that sum to 1; levels are decoded and pooled for the assumed shares, as estimates do for rough ones."""
+    """Shares that sum to 1; levels are decoded and put together for the assumed shares, as estimates do for rough ones."""
 
     def shares(self, question: Choice, given: Given) -> FloatArray:
         """Return the shares of the labels; by default one of them has half of the people."""
@@ -88,23 +89,33 @@ class PlannedChoice(PlannedKind[Choice]):
         """Return the mechanisms with one budget for a channel with one."""
         return () if channel.per_value else names("labels", per_value=False)
 
-    def hidden_variance(
+    def hidden(
         self,
         question: Choice,
         channels: Sequence[Channel],
         label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variances of decoded shares, pooled by precision."""
+        differ: float | None,
+    ) -> Expected:
+        """Return what to expect of decoded shares."""
         if len(shares) > LARGEST_DENSE:
             raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
         if (reports <= 0).any():
             raise PlanError("level_mix must give every level some people where levels are hidden")
         forms, label = [_form(channel) for channel in channels], label_arrays(label_channel).matrix()
-        summed = not question.stages
-        decoded = expected_reports(forms, label, reports / reports.sum(), shares, visible=False, summed=summed)
-        return np.asarray(decoded.variance() * decoded.reports / reports.sum())
+        people = float(reports.sum())
+        decoded = expected_reports(
+            forms,
+            label,
+            reports / people,
+            shares,
+            visible=False,
+            summed=not question.stages,
+            differ=differ,
+            reports=people if differ else None,
+        )
+        return Expected.decoded(decoded, people)
 
 
 @lru_cache(maxsize=16)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates import hidden_item_variance
+from pldp.estimates import expected_items
 from pldp.mechanisms import (
     LARGEST_EPSILON,
     MICRO,
@@ -22,6 +22,7 @@ from pldp.mechanisms import (
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
+    Expected,
     Family,
     Given,
     OneReport,
@@ -36,7 +37,7 @@ from pldp.survey import Choices
 
 
 class PlannedChoices(PlannedKind[Choices]):
-    """A share per label, each pooled over levels by its own precision."""
+    """A share per label, each put together over levels by itself."""
 
     def shares(self, question: Choices, given: Given) -> FloatArray:
         """Return the shares of people who have each label: by default one half, each label by itself.
@@ -78,17 +79,19 @@ class PlannedChoices(PlannedKind[Choices]):
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
 
-    def hidden_variance(
+    def hidden(
         self,
         question: Choices,
         channels: Sequence[Channel],
         label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variance of labels pooled by precision, the error of the mix of levels included."""
-        alone = hidden_item_variance(channels, label_channel, reports / reports.sum(), shares)
-        return np.asarray(alone / reports.sum())
+        differ: float | None,
+    ) -> Expected:
+        """Return what to expect of labels, the error of the mix of levels included."""
+        people = float(reports.sum())
+        some = people if differ else None
+        return Expected.decoded(expected_items(channels, label_channel, reports / people, shares, differ, some), people)
 
     def remarks(self, question: Choices) -> tuple[str, ...]:
         """Name labels without protection."""

@@ -4,11 +4,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from pldp.errors import PlanError
+from pldp.estimates import Linear, biased_reach
 from pldp.mechanisms import CategoricalChannel, Channel, Micro, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Choice, Choices, Question
@@ -39,6 +40,24 @@ class OneReport:
     variance: FloatArray  # of the unbiased estimate of each row, if the assumed shares are true
     pooled_by: Numbers  # the variance that the weights of levels are computed from, for all rows or for each
     forged: Numbers  # the most that a forged report can count as, in all rows or in each
+
+
+class Expected(NamedTuple):
+    """The variance of each row of the result, and the most that differences between levels may put it off."""
+
+    variance: FloatArray
+    bias: FloatArray
+
+    @classmethod
+    def decoded(cls, linear: Linear, people: float, scale: float = 1.0) -> "Expected":
+        """Return what so many people give, in another unit if there is one."""
+        return cls(scale**2 * linear.variance() * linear.reports / people, scale * linear.bias)
+
+    def half_width(self, reach: float) -> FloatArray:
+        """Return half the width of each interval that reaches so many standard errors where there is no bias."""
+        error = np.sqrt(self.variance)
+        bias = np.divide(self.bias, error, out=np.zeros_like(error), where=error > 0)
+        return np.asarray(error * biased_reach(reach, bias))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +131,16 @@ class PlannedKind(ABC, Generic[Q]):
         """Return the counts that reports of a level have on average, where they show a distribution; else `None`."""
         return None
 
-    def hidden_variance(
+    def hidden(
         self,
         question: Q,
         channels: Sequence[Channel],
         label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variance of each row where the levels of these channels are hidden behind this label."""
+        differ: float | None,
+    ) -> Expected:
+        """Return what to expect where the levels of these channels are hidden behind this label."""
         raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: {question.hideable()}")
 
 
