@@ -1,24 +1,30 @@
 """`pldp plan`: the errors to expect, and the best way to ask, before anybody is asked."""
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from textwrap import wrap
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from pldp.cli.arguments import check_plot, read_counts, read_json, read_level_weights
-from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
+from pldp.cli.output import add_details_option, add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
-from pldp.mechanisms import MICRO, epsilon_text
-from pldp.planning import Plan, plan
-from pldp.show import brief
+from pldp.mechanisms import MICRO
+from pldp.planning import PeopleNeeded, Plan, QuestionPlan, hiding_words, margin_writer, plan, reach_of
+from pldp.show.numbers import brief, listed
+from pldp.show.screen import WIDTH
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
-NEEDED: Final = ("plausible", "worst")
+TARGET: Final = 0.02
+"""Margin for which the people needed are named: a share, or a part of the range of a number."""
+MOST_ASSUMED: Final = 3
+"""Different assumptions about shares that are spelled out."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +47,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "(may be repeated)",
     )
     add("--hide-level", metavar="EPSILON", help="plan as if levels were hidden behind a label of this ε")
+    add(
+        "--differ",
+        type=lambda text: float(text) / 100,
+        metavar="POINTS",
+        help="plan also for people of different levels who differ by at most so much: percentage points of a share, per "
+        "cent of the range of a number",
+    )
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     add("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
     add(
@@ -49,6 +62,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the survey in its best design, spelled out as JSON",
     )
+    add_details_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -58,11 +72,16 @@ def _run(args: argparse.Namespace) -> None:
     check_plot(args)
     mix = read_level_weights(args.level_mix, "a plan")
     planned = plan(
-        survey, args.people, level_mix=mix, shares=_read_shares(survey, args.shares), hide_level=args.hide_level
+        survey,
+        args.people,
+        level_mix=mix,
+        shares=_read_shares(survey, args.shares),
+        hide_level=args.hide_level,
+        differ=args.differ,
     )
     errors = _read_errors(planned, args.error)
     needed = planned.people_for(errors, args.confidence) if errors else None
-    content = planned.to_mapping(args.confidence)
+    content = planned.to_mapping(args.confidence) if args.json or args.details else {}
     # Whatever can fail comes before anything is printed.
     best = planned.best_survey() if args.out else None
     if args.plot:
@@ -110,6 +129,107 @@ def _read_errors(planned: Plan, texts: Sequence[str] | None) -> dict[str, float]
 
 
 def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
+    for line in _screen(planned, args):
+        console.print(line, soft_wrap=True)
+    if args.details:
+        _show_everything(console, planned, content, args)
+    else:
+        console.print("More (levels, designs, guessing, quantiles): --details", style="dim")
+
+
+def _screen(planned: Plan, args: argparse.Namespace) -> Iterator[str]:
+    """Yield margins and people, what they assume, and what would be better."""
+    yield f"Margins to expect with {planned.people:,} people ({brief(100 * args.confidence)} %):"
+    yield from _margins(planned, args)
+    yield from _wrapped(_assumed(planned))
+    if planned.differ is not None:
+        margins = [(each, each.declared) for each in planned.questions if each.declared is not None]
+        found = (f"{each.question} {_margin(each, own.half_width(reach_of(args.confidence)).max())}" for each, own in margins)
+        yield from _wrapped(
+            f"If people of different levels differ by at most {100 * planned.differ:g} points: {', '.join(found)}."
+        )
+    if planned.hiding:
+        yield from _wrapped(hiding_words(planned.hiding, planned.people, args.confidence))
+    for each in planned.questions:
+        if each.advice is not None:
+            yield from _wrapped(f"{each.question}: {each.advice}.")
+    better = planned.designs and planned.designs[0].split != "given"
+    yield from _wrapped(f"{planned.advice}{'  Write it: --out better.json' if better and not args.out else ''}")
+
+
+def _margins(planned: Plan, args: argparse.Namespace) -> Iterator[str]:
+    """Yield a table with a row per question; a name that leaves no room stands above its row."""
+    asked, several = planned.questions, any(each.if_alike() for each in planned.questions)
+    errors = {each.question: TARGET * each.reach for each in asked} | _read_errors(planned, args.error)
+    wanted = [_goal(each, errors[each.question]) for each in asked]
+    one = len(set(wanted)) == 1
+    heads = [("however levels", "are chosen") if several else ("", "margin")]
+    heads += [("if levels are chosen", "regardless of answers")] if several else []
+    target = f"for {wanted[0]}" if one else "people needed"
+    heads.append((f"{target},", "however chosen") if several else ("", target))
+    rows = []
+    for each, goal in zip(asked, wanted, strict=True):
+        half = _half(each, args)
+        people = two_digits(planned.people * (half / errors[each.question]) ** 2)
+        margins = [half, _half(each.alike, args)] if several else [half]
+        rows.append([*(_margin(each, own) for own in margins), f"{people} {'people' if one else f'for {goal}'}"])
+    columns = zip(*([list(pair) for pair in zip(*heads, strict=True)] + rows), strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    room = WIDTH - sum(widths) - 2 * len(widths) - 2
+    titles = [f"{each.question}  {_content(each)}" for each in asked]
+    if max(map(len, titles)) > room:
+        titles = [each.question for each in asked]
+    left = max((len(title) for title in titles if len(title) <= room), default=0)
+    for title, cells in [*(("", pair) for pair in zip(*heads, strict=True)), *zip(titles, rows, strict=True)]:
+        if len(title) > room:
+            yield f"  {title}"
+        padded = "".join(f"  {cell:{width}}" for cell, width in zip(cells, widths, strict=True))
+        yield f"  {title if len(title) <= room else '':{left}}{padded}".rstrip()
+
+
+def _content(each: QuestionPlan) -> str:
+    return f"{len(each.rows):,} {'boxes' if each.kind == 'choices' else 'answers'}" if each.of_shares else each.contents
+
+
+def _goal(each: QuestionPlan, error: float) -> str:
+    return f"± {brief(100 * error)} points" if each.of_shares else f"± {brief(error)} {each.unit}".rstrip()
+
+
+def _half(each: QuestionPlan, args: argparse.Namespace) -> float:
+    return float(each.interval_width(args.confidence).max()) / 2
+
+
+def _margin(each: QuestionPlan, margin: float) -> str:
+    return f"± {margin_writer(margin, each.unit)(margin)}"
+
+
+def two_digits(number: float) -> str:
+    """Write a number of people in two digits, rounded up.
+
+    >>> two_digits(49_251.2), two_digits(7.2)
+    ('50,000', '8')
+    """
+    step = 10 ** max(0, len(str(math.ceil(number))) - 2)
+    return f"{math.ceil(number / step) * step:,}"
+
+
+def _assumed(planned: Plan) -> str:
+    """Say how often levels are chosen, and which shares are assumed, as few words as these are alike."""
+    names: dict[str, list[str]] = {}
+    for each in planned.questions:
+        names.setdefault(each.assumed, []).append(each.question)
+    shares = [f"for {listed(own)}, {words}" for words, own in names.items()] if len(names) > 1 else list(names)
+    if len(shares) > MOST_ASSUMED:
+        shares = ["shares that --details names"]
+    levels = "levels equally often" if planned.level_mix is None else "levels as often as given"
+    return f"Assumed: {'; '.join([levels, *shares])}."
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def _show_everything(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
     console.print(_questions_table(planned, args))
     if "people_needed" in content:
         console.print(_people_table(planned, content["people_needed"], args))
@@ -127,30 +247,9 @@ def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: arg
     if planned.shuffled is not None:
         show_shuffled(console, planned.shuffled)
     for each, entry in zip(planned.questions, content["questions"], strict=True):
-        for words in (*each.remarks, entry["no_quantiles"], each.advice):
+        for words in (*each.remarks, entry["no_quantiles"]):
             if words is not None:
                 console.print(f"{each.question}: {words}.")
-    console.print(_advice(planned))
-
-
-def _advice(planned: Plan) -> str:
-    if planned.no_designs is not None:
-        return f"No design is recommended: {planned.no_designs}."
-    best = planned.designs[0]
-    if best.split == "given":
-        return "Your current design is already the best of these."
-    given = next(design for design in planned.designs if design.split == "given")
-    if not given.fits:
-        return (
-            f"The dearest levels of your current design cost ε = {epsilon_text(given.cost)} together, more than the "
-            "total allows, so nobody gets its errors. Best for this total: each person answers "
-            f"{_asked(best.ask, planned)}. Write that survey with --out FILE."
-        )
-    gain = (best.squared_error / given.squared_error) ** 0.5
-    return (
-        f"Best: each person answers {_asked(best.ask, planned)}; the typical error is {gain:.2f} times that of "
-        "your current design, for the same total ε. Write that survey with --out FILE."
-    )
 
 
 def _asked(ask: int, planned: Plan) -> str:
@@ -166,6 +265,7 @@ def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
         "answers": [f"{each.reports:,.0f}" for each in asked],
         "standard error": [each.typical_error for each in asked],
         f"widest {brief(100 * args.confidence)} % interval": [each.half_width(args.confidence) for each in asked],
+        "if levels are chosen regardless of answers": [each.alike.half_width(args.confidence) for each in asked],
         "at the worst shares": [each.worst_half_width(args.confidence) for each in asked],
         "a forged report counts as": [f"{each.manipulation:.1f} people" for each in asked],
     }
@@ -176,17 +276,24 @@ def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
 
 
 def _people_table(planned: Plan, needed: Mapping[str, Any], args: argparse.Namespace) -> Table:
-    heads = ("question", "every interval at most", "people at plausible shares", "people at the worst shares")
+    heads = (
+        "question",
+        "every interval at most",
+        "people at plausible shares",
+        "people at the worst shares",
+        "plausible, if levels are chosen regardless of answers",
+        "worst, then",
+    )
     rows = [
         (
             each.question,
             f"± {each.amount(own['error'])}",
-            *(f"{own[n]:,}" for n in NEEDED),
+            *(f"{own[name.name]:,}" for name in fields(PeopleNeeded)),
         )
         for each in planned.questions
         if (own := needed.get(each.question)) is not None
     ]
-    return make_table(heads, rows, range(1, 4), title=f"people needed, {brief(100 * args.confidence)} % intervals")
+    return make_table(heads, rows, range(1, 6), title=f"people needed, {brief(100 * args.confidence)} % intervals")
 
 
 def _thresholds_table(planned: Plan) -> Table:

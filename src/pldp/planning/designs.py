@@ -89,9 +89,12 @@ def redesigned(survey: Survey, design: Design) -> Survey:
     return survey_from_mapping(document)
 
 
-def hiding(survey: Survey, epsilon: float | str, by: str = "epsilon") -> Survey:
-    """Return the same survey with levels hidden behind a label of this ε, or by a `lottery` of it."""
-    questions = list(map(_without_channels, survey.document["questions"]))
+def hiding(survey: Survey, epsilon: float | str, by: str = "epsilon", *, keep: bool = False) -> Survey:
+    """Return the same survey with levels hidden behind a label of this ε, or by a `lottery` of it.
+
+    Its mechanisms are those that `auto` takes then, unless they are to be kept.
+    """
+    questions = survey.document["questions"] if keep else list(map(_without_channels, survey.document["questions"]))
     return survey_from_mapping({**survey.document, "questions": questions, "hide_level": {by: str(epsilon)}})
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from pldp.errors import EpsilonError, EstimateError, PlanError
 from pldp.estimates import Row, check_differ, estimate
-from pldp.mechanisms import build_stages
+from pldp.mechanisms import MICRO, build_stages, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
+from pldp.planning.hiding import HidingWays, compare_hiding
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.levels import LevelMix, Levels, used_mix
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
@@ -24,6 +25,8 @@ from pldp.shuffling import GuessRow, Shuffled, guesses, shuffle
 from pldp.survey import ONCE, Question, Survey, repeat_mapping
 from pldp.tallies import Tally
 from pldp.usage import require
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 _SHOWN = 3
 """Questions in the short form of a plan."""
@@ -37,6 +40,7 @@ class Plan(Record):
     people: int
     level_mix: LevelMix | None
     questions: tuple[QuestionPlan, ...]
+    differ: float | None = None
 
     @cached_property
     def no_designs(self) -> str | None:
@@ -75,6 +79,39 @@ class Plan(Record):
             return None
         return shuffle(self.survey, self.people, level_mix=self.level_mix)
 
+    @cached_property
+    def hiding(self) -> tuple[HidingWays, ...]:
+        """What a label, a lottery and a single strictest level would give, where levels are hidden."""
+        return compare_hiding(self.survey, self.people, [each.shares for each in self.questions], self.level_mix)
+
+    @property
+    def advice(self) -> str:
+        """What would be better for the same total ε, as a sentence that names the change.
+
+        >>> from pldp import Survey
+        >>> print(plan(Survey.load("examples/commute.toml"), 5000).advice)
+        Better for the same ε: ask each person one of the two questions, at random: margins shrink to 0.70 of these.
+        """
+        if self.no_designs is not None:
+            return f"No design is recommended: {self.no_designs}."
+        best, given = self.designs[0], next(design for design in self.designs if design.split == "given")
+        if best is given:
+            return "This design is already the best of those compared."
+        if not given.fits:
+            costs = f"The dearest levels cost ε = {epsilon_text(given.cost)} together, more than the total allows"
+            return f"{costs}, so nobody gets these errors. Best for this total: {self._change(best)}."
+        gain = (best.squared_error / given.squared_error) ** 0.5
+        return f"Better for the same ε: {self._change(best)}: margins shrink to {gain:.2f} of these."
+
+    def _change(self, design: Design) -> str:
+        """Say how to ask in another design."""
+        every = len(self.survey.questions)
+        if design.ask < every:
+            asked, whole = (_NUMBERS[each] if each < len(_NUMBERS) else each for each in (design.ask, every))
+            return f"ask each person {asked} of the {whole} questions, at random"
+        parts = zip(design.budgets, self.survey.questions, strict=True)
+        return f"ask all, with ε {', '.join(f'{budget / MICRO:.2g} for {each.name}' for budget, each in parts)}"
+
     def best_survey(self) -> Survey:
         """Return the survey in the best design."""
         if self.no_designs is not None:
@@ -84,6 +121,8 @@ class Plan(Record):
 
     def people_for(self, error: float | Mapping[str, float], confidence: float = 0.95) -> Mapping[str, PeopleNeeded]:
         """Return how many people make every interval of a question at most ± error: at plausible, and at worst shares.
+
+        The fields `alike` and `alike_worst` need that people choose their level regardless of their answer.
 
         Parameters
         ----------
@@ -97,9 +136,9 @@ class Plan(Record):
         >>> from pldp import Survey
         >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
         >>> planned.people_for(0.02)["mode"]
-        PeopleNeeded(plausible=18293, worst=20551)
-        >>> plan(Survey.load("examples/shopping.toml"), 10_000).people_for({"spent": 5})
-        {'spent': PeopleNeeded(plausible=13465, worst=21127)}
+        PeopleNeeded(plausible=49251, worst=51313, alike=18293, alike_worst=20551)
+        >>> plan(Survey.load("examples/shopping.toml"), 10_000).people_for({"spent": 5})["spent"].plausible
+        13465
         """
         asked = {each.question: each for each in self.questions}
         wanted = error if isinstance(error, Mapping) else dict.fromkeys(asked, error)
@@ -156,6 +195,7 @@ class Plan(Record):
                 {**each.to_mapping(confidence), **self._quantiles_mapping(each.question, confidence)}
                 for each in self.questions
             ],
+            "hiding": [asdict(each) for each in self.hiding],
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
             "repeat": repeat_mapping(self.survey),
@@ -181,7 +221,7 @@ class Plan(Record):
     def __repr__(self) -> str:
         lines = [f"Plan of {self.survey.title!r}: {self.people:,} people, {len(self.questions)} questions"]
         lines += [
-            f"  {each.question}: {each.half_width()}, at worst {each.worst_half_width()}"
+            f"  {each.question}: {each.half_width()}, at worst {each.worst_half_width()}{each.if_alike()}"
             for each in self.questions[:_SHOWN]
         ]
         return "\n".join([*lines, *(["  …"] if len(self.questions) > _SHOWN else [])])
@@ -193,6 +233,7 @@ class Plan(Record):
             "answers",
             "widest 95 % interval",
             "at the worst shares",
+            "if levels are chosen regardless of answers",
             "people with a threshold instead",
             "a forged report counts as",
         )
@@ -202,6 +243,7 @@ class Plan(Record):
                 f"{each.reports:,.0f}",
                 each.half_width(),
                 each.worst_half_width(),
+                each.alike.half_width(),
                 each.threshold_cost,
                 f"{each.manipulation:.1f} people",
             )
@@ -264,7 +306,7 @@ def plan(
     questions = tuple(
         _question_plan(planned, each, people, level_mix, assumed[each.name], differ) for each in planned.questions
     )
-    return Plan(planned, people, level_mix, questions)
+    return Plan(planned, people, level_mix, questions, differ)
 
 
 def _question_plan(

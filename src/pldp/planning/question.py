@@ -16,6 +16,7 @@ from pldp.planning.kinds.kind import SHARE, Expected
 from pldp.planning.levels import Levels, Threshold, compare_thresholds
 from pldp.planning.worst import Worst, find_worst
 from pldp.records import Brief, Record
+from pldp.show.numbers import Writer, amounts, percents
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,11 @@ class QuestionPlan(Record):
         """Return the widest interval at the worst shares in words."""
         return f"± {self.amount(reach_of(confidence) * self.worst.standard_error)}"
 
+    def if_alike(self, confidence: float = 0.95) -> str:
+        """Return what to add to a sentence about the interval; nothing where one level is all there is."""
+        several = (self.design.reports > 0).sum() > 1
+        return f", {self.alike.half_width(confidence)} if levels are chosen regardless of answers" if several else ""
+
     @property
     def threshold_cost(self) -> str:
         """How many times as many people the best and the worst threshold in place of personal levels need, in words."""
@@ -193,6 +199,15 @@ class QuestionPlan(Record):
         columns = zip(self.rows, np.sqrt(self.declared.variance).tolist(), self.declared.bias.tolist(), widths.tolist())
         names = ("label", "standard_error", "bias", "interval_width")
         return {"declared": self.differ, "rows": [dict(zip(names, each, strict=True)) for each in columns]}
+
+
+def margin_writer(margin: float, unit: str) -> Writer:
+    """Return what writes margins for people, with the digits of this one: of shares in points.
+
+    >>> margin_writer(0.0628, SHARE)(0.0628), margin_writer(0.012, SHARE)(0.012), margin_writer(18.3, "euros")(18.3)
+    ('6 points', '1.2 points', '18 euros')
+    """
+    return replace(percents([margin / 2]), unit=" points") if unit == SHARE else amounts(margin, unit, more=1)
 
 
 def reach_of(confidence: float) -> float:
