@@ -2,9 +2,8 @@
 
 import argparse
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from textwrap import wrap
 from typing import Any, Final
 
 from rich.console import Console
@@ -15,9 +14,8 @@ from pldp.cli.output import add_details_option, add_json_option, emit, file_type
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
-from pldp.planning import PeopleNeeded, Plan, QuestionPlan, hiding_words, margin_writer, plan, reach_of
+from pldp.planning import PeopleNeeded, Plan, QuestionPlan, hiding_words, plan, reach_of
 from pldp.show.numbers import brief, listed
-from pldp.show.screen import WIDTH
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
@@ -25,6 +23,7 @@ TARGET: Final = 0.02
 """Margin for which the people needed are named: a share, or a part of the range of a number."""
 MOST_ASSUMED: Final = 3
 """Different assumptions about shares that are spelled out."""
+MANY_ASSUMED: Final = "for shares, what --details names"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -129,78 +128,56 @@ def _read_errors(planned: Plan, texts: Sequence[str] | None) -> dict[str, float]
 
 
 def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
-    for line in _screen(planned, args):
-        console.print(line, soft_wrap=True)
+    console.print(f"Margins to expect with {planned.people:,} people ({brief(100 * args.confidence)} %):")
+    console.print(_margins_table(planned, args))
+    console.print(_assumed(planned))
+    if planned.differ is not None:
+        found = [f"{each.question} {each.margin(_half(each, args, declared=True))}" for each in planned.questions]
+        rule = f"If people of different levels differ by at most {100 * planned.differ:g} points"
+        console.print(f"{rule}: {', '.join(found)}.")
+    if planned.hiding:
+        console.print(hiding_words(planned.hiding, planned.people, args.confidence))
+    for each in planned.questions:
+        if each.advice is not None:
+            console.print(f"{each.question}: {each.advice}.")
+    better = planned.designs and planned.designs[0].split != "given" and not args.out
+    console.print(f"{planned.advice}{'  Write it: --out better.json' if better else ''}")
     if args.details:
         _show_everything(console, planned, content, args)
     else:
         console.print("More (levels, designs, guessing, quantiles): --details", style="dim")
 
 
-def _screen(planned: Plan, args: argparse.Namespace) -> Iterator[str]:
-    """Yield margins and people, what they assume, and what would be better."""
-    yield f"Margins to expect with {planned.people:,} people ({brief(100 * args.confidence)} %):"
-    yield from _margins(planned, args)
-    yield from _wrapped(_assumed(planned))
-    if planned.differ is not None:
-        margins = [(each, each.declared) for each in planned.questions if each.declared is not None]
-        found = (f"{each.question} {_margin(each, own.half_width(reach_of(args.confidence)).max())}" for each, own in margins)
-        yield from _wrapped(
-            f"If people of different levels differ by at most {100 * planned.differ:g} points: {', '.join(found)}."
-        )
-    if planned.hiding:
-        yield from _wrapped(hiding_words(planned.hiding, planned.people, args.confidence))
-    for each in planned.questions:
-        if each.advice is not None:
-            yield from _wrapped(f"{each.question}: {each.advice}.")
-    better = planned.designs and planned.designs[0].split != "given"
-    yield from _wrapped(f"{planned.advice}{'  Write it: --out better.json' if better and not args.out else ''}")
-
-
-def _margins(planned: Plan, args: argparse.Namespace) -> Iterator[str]:
-    """Yield a table with a row per question; a name that leaves no room stands above its row."""
-    asked, several = planned.questions, any(each.if_alike() for each in planned.questions)
+def _margins_table(planned: Plan, args: argparse.Namespace) -> Table:
+    """Return margins, and the people for the errors asked for, or for a fiftieth of all that is possible."""
+    asked = planned.questions
     errors = {each.question: TARGET * each.reach for each in asked} | _read_errors(planned, args.error)
-    wanted = [_goal(each, errors[each.question]) for each in asked]
+    wanted = [_exactly(each, errors[each.question]) for each in asked]
+    needed = [planned.people * (_half(each, args) / errors[each.question]) ** 2 for each in asked]
     one = len(set(wanted)) == 1
-    heads = [("however levels", "are chosen") if several else ("", "margin")]
-    heads += [("if levels are chosen", "regardless of answers")] if several else []
-    target = f"for {wanted[0]}" if one else "people needed"
-    heads.append((f"{target},", "however chosen") if several else ("", target))
-    rows = []
-    for each, goal in zip(asked, wanted, strict=True):
-        half = _half(each, args)
-        people = two_digits(planned.people * (half / errors[each.question]) ** 2)
-        margins = [half, _half(each.alike, args)] if several else [half]
-        rows.append([*(_margin(each, own) for own in margins), f"{people} {'people' if one else f'for {goal}'}"])
-    columns = zip(*([list(pair) for pair in zip(*heads, strict=True)] + rows), strict=True)
-    widths = [max(map(len, column)) for column in columns]
-    room = WIDTH - sum(widths) - 2 * len(widths) - 2
-    titles = [f"{each.question}  {_content(each)}" for each in asked]
-    if max(map(len, titles)) > room:
-        titles = [each.question for each in asked]
-    left = max((len(title) for title in titles if len(title) <= room), default=0)
-    for title, cells in [*(("", pair) for pair in zip(*heads, strict=True)), *zip(titles, rows, strict=True)]:
-        if len(title) > room:
-            yield f"  {title}"
-        padded = "".join(f"  {cell:{width}}" for cell, width in zip(cells, widths, strict=True))
-        yield f"  {title if len(title) <= room else '':{left}}{padded}".rstrip()
+    columns = {
+        "": [each.question for each in asked],
+        " ": [each.noun for each in asked],
+        "however levels\nare chosen": [each.margin(_half(each, args)) for each in asked],
+        "if levels are chosen\nregardless of answers": [each.margin(_half(each.alike, args)) for each in asked],
+        f"{f'for {wanted[0]}' if one else 'people needed'},\nhowever chosen": [
+            f"{two_digits(people)} people" if one else f"{two_digits(people)}: {goal}"
+            for people, goal in zip(needed, wanted, strict=True)
+        ],
+    }
+    return make_table(columns, zip(*columns.values(), strict=True), box=None, padding=(0, 0, 0, 2))
 
 
-def _content(each: QuestionPlan) -> str:
-    return f"{len(each.rows):,} {'boxes' if each.kind == 'choices' else 'answers'}" if each.of_shares else each.contents
-
-
-def _goal(each: QuestionPlan, error: float) -> str:
-    return f"± {brief(100 * error)} points" if each.of_shares else f"± {brief(error)} {each.unit}".rstrip()
-
-
-def _half(each: QuestionPlan, args: argparse.Namespace) -> float:
+def _half(each: QuestionPlan, args: argparse.Namespace, *, declared: bool = False) -> float:
+    if declared and each.declared is not None:
+        return float(each.declared.half_width(reach_of(args.confidence)).max())
     return float(each.interval_width(args.confidence).max()) / 2
 
 
-def _margin(each: QuestionPlan, margin: float) -> str:
-    return f"± {margin_writer(margin, each.unit)(margin)}"
+def _exactly(each: QuestionPlan, error: float) -> str:
+    if each.of_shares:
+        return f"± {brief(100 * error)} point{'' if error == 0.01 else 's'}"
+    return f"± {brief(error)} {each.unit}".rstrip()
 
 
 def two_digits(number: float) -> str:
@@ -214,19 +191,13 @@ def two_digits(number: float) -> str:
 
 
 def _assumed(planned: Plan) -> str:
-    """Say how often levels are chosen, and which shares are assumed, as few words as these are alike."""
+    """Say how often levels are chosen, and which shares are assumed, if that is said in few words."""
     names: dict[str, list[str]] = {}
     for each in planned.questions:
         names.setdefault(each.assumed, []).append(each.question)
     shares = [f"for {listed(own)}, {words}" for words, own in names.items()] if len(names) > 1 else list(names)
-    if len(shares) > MOST_ASSUMED:
-        shares = ["shares that --details names"]
-    levels = "levels equally often" if planned.level_mix is None else "levels as often as given"
-    return f"Assumed: {'; '.join([levels, *shares])}."
-
-
-def _wrapped(text: str) -> list[str]:
-    return wrap(text, WIDTH, break_on_hyphens=False)
+    levels = f"levels {'equally often' if planned.level_mix is None else 'as often as given'}"
+    return f"Assumed: {'; '.join([levels, *(shares if len(shares) <= MOST_ASSUMED else [MANY_ASSUMED])])}."
 
 
 def _show_everything(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from pldp.planning.designs import Design
 from pldp.planning.hiding import HidingWays, compare_hiding, hiding_words
 from pldp.planning.levels import Threshold
 from pldp.planning.plan import Plan, plan
-from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan, margin_writer, reach_of
+from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan, reach_of
 from pldp.planning.worst import Worst
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Worst",
     "compare_hiding",
     "hiding_words",
-    "margin_writer",
     "plan",
     "reach_of",
 ]

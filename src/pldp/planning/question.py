@@ -126,6 +126,11 @@ class QuestionPlan(Record):
         return f"{len(self.rows):,} shares" if self.of_shares else ", ".join(self.rows)
 
     @property
+    def noun(self) -> str:
+        """What people choose from, in words."""
+        return f"{len(self.shares):,} {'boxes' if self.kind == 'choices' else 'answers'}" if self.of_shares else "mean"
+
+    @property
     def typical_error(self) -> str:
         """The standard error in words: of shares the root mean square, of numbers that of each row."""
         if self.of_shares:
@@ -169,6 +174,10 @@ class QuestionPlan(Record):
     def amount(self, number: float) -> str:
         """Write an error for people: of shares in percentage points, of numbers in their unit."""
         return f"{100 * number:.3g} pp" if self.of_shares else f"{number:.3g} {self.unit}".strip()
+
+    def margin(self, number: float) -> str:
+        """Write half an interval for people."""
+        return f"± {margin_writer(number, self.unit)(number)}"
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain data: rows and worst shares with nothing assumed, if people are alike, and as declared."""
