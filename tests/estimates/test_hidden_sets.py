@@ -16,7 +16,7 @@ from scipy import stats
 import pldp
 from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
 from pldp.errors import EstimateError
-from pldp.estimates import HiddenBaskets, Linear, baskets_of, expected_items, itemsets, supports
+from pldp.estimates import HiddenBaskets, baskets_of, expected_items, itemsets, supports
 from pldp.estimates.kinds.item_search import Estimated
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.linear.mix import LevelMix
@@ -303,6 +303,8 @@ def test_a_label_that_tells_the_level_costs_nothing() -> None:
     clear = one_report(expected_items(channels, RandomizedResponse.of(2, 20 * MICRO), MIX, np.full(6, 0.2)))
     alone = [arrays(channel).variance(np.full(6, 0.2)) for channel in channels]
     assert clear == pytest.approx(1 / (MIX[0] / alone[0] + MIX[1] / alone[1]), rel=1e-6)
+    free = expected_items(channels, RandomizedResponse.of(2, 20 * MICRO), MIX, np.full(6, 0.2), None)
+    assert one_report(free) == pytest.approx(MIX[0] * alone[0] + MIX[1] * alone[1], rel=1e-6)
     dark = one_report(expected_items(channels, RandomizedResponse.of(2, MICRO // 10), MIX, np.full(6, 0.2)))
     assert (dark > 1.5 * clear).all()
 
