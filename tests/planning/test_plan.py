@@ -166,19 +166,21 @@ def test_what_one_strictest_level_would_cost_is_the_figure_of_the_readme(commute
 @pytest.mark.parametrize("way", ["epsilon", "lottery"])
 def test_ways_to_hide_levels_are_compared_with_nothing_assumed(way: str) -> None:
     """n·variance of a share of 1/k; the label's is that of k-RR, as hidden levels have it (simulated: 22.5)."""
-    head = f'pldp = 1\ntitle = "t"\nlevels = {{ strict = 0.5, open = 2 }}\nhide_level = {{ {way} = 1 }}\n[[questions]]\n'
+    head = (
+        f'pldp = 1\ntitle = "t"\nlevels = {{ strict = 0.5, open = 2 }}\nhide_level = {{ {way} = 1 }}\n[[questions]]\n'
+    )
     values = [f'"v{place}"' for place in range(8)]
     survey = loads(f'{head}name = "q"\nvalues = [{", ".join(values)}]\n')
     planned = plan(survey, 1000, shares="equal")
     (found,) = planned.hiding
-    squares = {name: 1000 * error**2 for name, error in found.known.items()}
-    assert squares == pytest.approx({"label": 22.5, "lottery": 8.4, "strictest": 12.0}, rel=0.01)
+    squares = {name: 1000 * error**2 for name, error in found.errors.items()}
+    assert squares == pytest.approx({"label": 22.5, "lottery": 8.4, "everybody strictest": 12.0}, rel=0.01)
     own = squares["label" if way == "epsilon" else "lottery"]
     assert 1000 * planned.questions[0].standard_error.max() ** 2 == pytest.approx(own, rel=1e-6)
     assert found.words().endswith("the lottery is more accurate here; it shows that nothing stricter was chosen")
     assert plan(form(), 1000).hiding == ()
     if way == "epsilon":  # twin: if people are alike, the label is better than the strictest level
-        assert 1000 * planned.questions[0].alike.standard_error.max() ** 2 < 0.5 * squares["strictest"]
+        assert 1000 * planned.questions[0].alike.standard_error.max() ** 2 < 0.5 * squares["everybody strictest"]
 
 
 @pytest.mark.parametrize("differ", [None, 0.0])

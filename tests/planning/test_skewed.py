@@ -1,8 +1,8 @@
 """The planner against simulation where shares are far from equal: every kind, through the estimate that users call.
 
 Predicted standard errors agree with those of simulated collections within three sampling errors (a sound planner fails
-one claim in 370; seeds are fixed), and in long runs within 5 %, too. Twins plan for people who are alike where nothing is assumed, or for
-equal shares, and fail.
+one claim in 370; seeds are fixed), and in long runs within 5 %, too. Twins plan for people who are alike where nothing
+is assumed, or for equal shares, and fail.
 """
 
 from __future__ import annotations

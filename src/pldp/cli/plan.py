@@ -50,8 +50,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--differ",
         type=lambda text: float(text) / 100,
         metavar="POINTS",
-        help="plan also for people of different levels who differ by at most so much: percentage points of a share, per "
-        "cent of the range of a number",
+        help="plan also for people of different levels who differ by at most so much: percentage points of a share, "
+        "per cent of the range of a number",
     )
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     add("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
@@ -132,9 +132,7 @@ def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: arg
     console.print(_margins_table(planned, args))
     console.print(_assumed(planned))
     if planned.differ is not None:
-        found = [f"{each.question} {each.margin(_half(each, args, declared=True))}" for each in planned.questions]
-        rule = f"If people of different levels differ by at most {100 * planned.differ:g} points"
-        console.print(f"{rule}: {', '.join(found)}.")
+        console.print(_declared(planned, reach_of(args.confidence)))
     if planned.hiding:
         console.print(hiding_words(planned.hiding, planned.people, args.confidence))
     for each in planned.questions:
@@ -153,13 +151,15 @@ def _margins_table(planned: Plan, args: argparse.Namespace) -> Table:
     asked = planned.questions
     errors = {each.question: TARGET * each.reach for each in asked} | _read_errors(planned, args.error)
     wanted = [_exactly(each, errors[each.question]) for each in asked]
-    needed = [planned.people * (_half(each, args) / errors[each.question]) ** 2 for each in asked]
+    needed = [planned.people * (each.half(args.confidence) / errors[each.question]) ** 2 for each in asked]
     one = len(set(wanted)) == 1
     columns = {
         "": [each.question for each in asked],
         " ": [each.noun for each in asked],
-        "however levels\nare chosen": [each.margin(_half(each, args)) for each in asked],
-        "if levels are chosen\nregardless of answers": [each.margin(_half(each.alike, args)) for each in asked],
+        "however levels\nare chosen": [each.margin(each.half(args.confidence)) for each in asked],
+        "if levels are chosen\nregardless of answers": [
+            each.margin(each.alike.half(args.confidence)) for each in asked
+        ],
         f"{f'for {wanted[0]}' if one else 'people needed'},\nhowever chosen": [
             f"{two_digits(people)} people" if one else f"{two_digits(people)}: {goal}"
             for people, goal in zip(needed, wanted, strict=True)
@@ -168,10 +168,12 @@ def _margins_table(planned: Plan, args: argparse.Namespace) -> Table:
     return make_table(columns, zip(*columns.values(), strict=True), box=None, padding=(0, 0, 0, 2))
 
 
-def _half(each: QuestionPlan, args: argparse.Namespace, *, declared: bool = False) -> float:
-    if declared and each.declared is not None:
-        return float(each.declared.half_width(reach_of(args.confidence)).max())
-    return float(each.interval_width(args.confidence).max()) / 2
+def _declared(planned: Plan, reach: float) -> str:
+    parts = [(each, each.declared) for each in planned.questions]
+    found = [f"{each.question} {each.margin(own.half_width(reach).max())}" for each, own in parts if own is not None]
+    return (
+        f"If people of different levels differ by at most {100 * (planned.differ or 0):g} points: {', '.join(found)}."
+    )
 
 
 def _exactly(each: QuestionPlan, error: float) -> str:

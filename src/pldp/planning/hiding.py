@@ -1,6 +1,6 @@
-"""Three ways to keep the level to oneself: a label, a lottery, and one strictest level for everybody."""
+"""Three ways to keep the level to oneself: a label, a lottery, and the strictest level for everybody."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -18,51 +18,37 @@ from pldp.planning.question import margin_writer, reach_of
 from pldp.records import Brief
 from pldp.survey import Survey
 
-
-VERDICTS: Final = {
+BEST: Final = {
     "label": "the label is more accurate here",
     "lottery": "the lottery is more accurate here; it shows that nothing stricter was chosen",
-    "strictest": "asking everybody at the strictest level is more accurate here, and leaves no level to hide",
+    "everybody strictest": "the strictest level for everybody is more accurate here, and leaves no level to hide",
 }
+"""Ways to hide levels, and what is said of the best one."""
 _NEAR: Final = 1.1  # ratio of errors up to which none is said to be better
 
 
 @dataclass(frozen=True, repr=False)
 class HidingWays(Brief):
-    """The largest standard error of a question, nothing assumed about levels, by what hides them at the same ε.
-
-    A way that the survey cannot have is `None`.
-    """
+    """The largest standard error of a question, nothing assumed about levels, by what hides them at the same ε."""
 
     question: str
     unit: str
     reach: float  # how far apart two values can be
-    label: float | None
-    lottery: float | None
-    strictest: float | None
-
-    @property
-    def known(self) -> dict[str, float]:
-        """The errors of the ways that the survey can have."""
-        ways = {"label": self.label, "lottery": self.lottery, "strictest": self.strictest}
-        return {name: error for name, error in ways.items() if error is not None}
+    errors: Mapping[str, float]  # of the ways that the survey can have
 
     def words(self, confidence: float = 0.95) -> str:
         """Return the margins of all ways, and which is the least."""
-        margins = {name: reach_of(confidence) * error for name, error in self.known.items()}
-        best = min(margins, key=margins.__getitem__)
-        write = margin_writer(margins[best], self.unit)
-        named = [f"{_NAMES.get(name, name)} ± {write.bare(margin)}" for name, margin in margins.items()]
-        near = max(margins.values()) < _NEAR * margins[best]
-        return f"{', '.join(named)}{write.unit}: {'all are about as accurate here' if near else VERDICTS[best]}"
-
-
-_NAMES: Final = {"strictest": "everybody strictest"}
+        best, least = min(self.errors.items(), key=lambda way: way[1])
+        reach = reach_of(confidence)
+        write = margin_writer(reach * least, self.unit)
+        margins = ", ".join(f"{name} ± {write.bare(reach * error)}" for name, error in self.errors.items())
+        near = max(self.errors.values()) < _NEAR * least
+        return f"{margins}{write.unit}: {'all are about as accurate here' if near else BEST[best]}"
 
 
 def hiding_words(ways: Sequence[HidingWays], people: int, confidence: float = 0.95) -> str:
     """Say how accurate each way to hide levels is for the question with the widest margin."""
-    widest = max(ways, key=lambda own: max(own.known.values()) / own.reach)
+    widest = max(ways, key=lambda own: max(own.errors.values()) / own.reach)
     of = f" of {widest.question}" if len(ways) > 1 else ""
     return f"Margins{of} with {people:,} people and nothing assumed: {widest.words(confidence)}."
 
@@ -79,7 +65,7 @@ def compare_hiding(
         return ()
     epsilon = epsilon_text(hidden.micro_epsilon)
 
-    def levels(by: str, own: bool) -> Sequence[Levels | None]:
+    def levels(by: str, own: bool) -> Sequence[Levels | None]:  # noqa: FBT001 - both callers are below
         for keep in (False, True):  # with the best mechanisms, or, where these need another grid, with its own
             with suppress(PldpError):
                 other = survey if own else hiding(survey, epsilon, by, keep=keep)
@@ -88,19 +74,16 @@ def compare_hiding(
 
     lottery = levels("lottery", survey.lottery is not None)
     ways = [levels("epsilon", survey.lottery is None), lottery, [each and each.capped(0) for each in lottery]]
-    if shares is None:
-        shares = [each.shares for each in assume_shares(survey, None).values()]
     found = []
-    for question, own, *every in zip(survey.questions, shares, *ways, strict=True):
+    for question, own, *every in zip(survey.questions, shares or _guessed(survey), *ways, strict=True):
+        errors: dict[str, float] = {}
+        for name, each in zip(BEST, every, strict=True):
+            with suppress(PldpError):  # too many values to be planned so
+                errors |= {} if each is None else {name: float(np.sqrt(each.widest(own)))}
         kind = BY_KIND[question.kind]
-        errors = (_error(each, own) for each in every)
-        found.append(HidingWays(question.name, kind.unit(question), kind.reach(question), *errors))
-    return tuple(each for each in found if each.known)
+        found.append(HidingWays(question.name, kind.unit(question), kind.reach(question), errors))
+    return tuple(each for each in found if each.errors)
 
 
-def _error(levels: Levels | None, shares: FloatArray) -> float | None:
-    """Return the largest standard error; `None` where it cannot be planned."""
-    try:
-        return None if levels is None else float(np.sqrt(levels.widest(shares)))
-    except PldpError:
-        return None
+def _guessed(survey: Survey) -> list[FloatArray]:
+    return [each.shares for each in assume_shares(survey, None).values()]

@@ -11,10 +11,9 @@ from pldp.estimates import bounded_weights
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, CategoricalChannel, Channel, RandomizedResponse
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import Expected, OneReport
+from pldp.planning.kinds.kind import Expected, Hidden, OneReport
 from pldp.records import Brief
 from pldp.survey import Question, Survey
-
 
 LevelMix = Mapping[str, float]
 """How often each level is chosen, by name, in any scale."""
@@ -91,9 +90,8 @@ class Levels:
         """Return what to expect of each row if these shares are true."""
         if self.label is None:
             return pool_levels(self.question, self.channels, self.reports, shares, self.differ)[0]
-        return BY_KIND[self.question.kind].hidden(
-            self.question, self.channels, self.label, self.reports, shares, self.differ
-        )
+        hidden = Hidden(self.channels, self.label, self.reports, self.differ)
+        return BY_KIND[self.question.kind].hidden(self.question, hidden, shares)
 
     def variance(self, shares: FloatArray) -> FloatArray:
         """Return the variance of each row if these shares are true."""

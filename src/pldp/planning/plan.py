@@ -99,7 +99,7 @@ class Plan(Record):
             return "This design is already the best of those compared."
         if not given.fits:
             costs = f"The dearest levels cost ε = {epsilon_text(given.cost)} together, more than the total allows"
-            return f"{costs}, so nobody gets these errors. Best for this total: {self._change(best)}."
+            return f"{costs}. Best for this total: {self._change(best)}."
         gain = (best.squared_error / given.squared_error) ** 0.5
         return f"Better for the same ε: {self._change(best)}: margins shrink to {gain:.2f} of these."
 
@@ -234,7 +234,6 @@ class Plan(Record):
             "widest 95 % interval",
             "at the worst shares",
             "if levels are chosen regardless of answers",
-            "people with a threshold instead",
             "a forged report counts as",
         )
         rows = [
@@ -244,7 +243,6 @@ class Plan(Record):
                 each.half_width(),
                 each.worst_half_width(),
                 each.alike.half_width(),
-                each.threshold_cost,
                 f"{each.manipulation:.1f} people",
             )
             for each in self.questions

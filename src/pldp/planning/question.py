@@ -115,6 +115,10 @@ class QuestionPlan(Record):
         """Return the expected width of each interval (both sides together)."""
         return np.asarray(2 * reach_of(confidence) * self.standard_error)
 
+    def half(self, confidence: float = 0.95) -> float:
+        """Return half of the widest interval."""
+        return float(self.interval_width(confidence).max()) / 2
+
     @property
     def of_shares(self) -> bool:
         """Whether what is estimated are shares of the people, and not a number in a unit of its own."""
@@ -145,7 +149,7 @@ class QuestionPlan(Record):
         >>> spent.half_width(), spent.worst_half_width()
         ('± 18.3 euros', '± 23 euros')
         """
-        return f"± {self.amount(float(self.interval_width(confidence).max()) / 2)}"
+        return f"± {self.amount(self.half(confidence))}"
 
     def worst_half_width(self, confidence: float = 0.95) -> str:
         """Return the widest interval at the worst shares in words."""
@@ -155,14 +159,6 @@ class QuestionPlan(Record):
         """Return what to add to a sentence about the interval; nothing where one level is all there is."""
         several = (self.design.reports > 0).sum() > 1
         return f", {self.alike.half_width(confidence)} if levels are chosen regardless of answers" if several else ""
-
-    @property
-    def threshold_cost(self) -> str:
-        """How many times as many people the best and the worst threshold in place of personal levels need, in words."""
-        if not self.thresholds:
-            return "no levels to drop"
-        costs = [each.capped for each in self.thresholds] + [each.dropped for each in self.thresholds[1:]]
-        return f"× {min(costs):.2f} to {max(costs):.2f}"
 
     def people_for(self, error: float, confidence: float, people: int) -> PeopleNeeded:
         """Return how many people make every interval at most ± error, given the number that the plan is for."""
@@ -186,15 +182,16 @@ class QuestionPlan(Record):
         return {
             **{name: getattr(self, name) for name in names},
             "assumes": "nothing",
-            **self._margins(confidence),
-            "alike": self.alike._margins(confidence),
+            **self.margins(confidence),
+            "alike": self.alike.margins(confidence),
             "differ": self._declared(confidence),
             "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
             "remarks": list(self.remarks),
             "thresholds": [each.to_mapping() for each in self.thresholds],
         }
 
-    def _margins(self, confidence: float) -> dict[str, Any]:
+    def margins(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return the rows and the worst shares as plain data."""
         names = ("label", "assumed", "standard_error", "interval_width")
         numbers = (self.standard_error.tolist(), self.interval_width(confidence).tolist())
         columns = zip(self.rows, self.rows.values(), *numbers, strict=True)
@@ -204,9 +201,13 @@ class QuestionPlan(Record):
     def _declared(self, confidence: float) -> dict[str, Any] | None:
         if self.declared is None:
             return None
-        widths = 2 * self.declared.half_width(reach_of(confidence))
-        columns = zip(self.rows, np.sqrt(self.declared.variance).tolist(), self.declared.bias.tolist(), widths.tolist())
         names = ("label", "standard_error", "bias", "interval_width")
+        numbers = (
+            np.sqrt(self.declared.variance),
+            self.declared.bias,
+            2 * self.declared.half_width(reach_of(confidence)),
+        )
+        columns = zip(self.rows, *(each.tolist() for each in numbers), strict=True)
         return {"declared": self.differ, "rows": [dict(zip(names, each, strict=True)) for each in columns]}
 
 

@@ -11,7 +11,6 @@ from pldp.estimates import expected_items
 from pldp.mechanisms import (
     LARGEST_EPSILON,
     MICRO,
-    CategoricalChannel,
     Channel,
     Micro,
     build_whole_set,
@@ -25,6 +24,7 @@ from pldp.planning.kinds.kind import (
     Expected,
     Family,
     Given,
+    Hidden,
     OneReport,
     PlannedKind,
     as_numbers,
@@ -79,19 +79,10 @@ class PlannedChoices(PlannedKind[Choices]):
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
 
-    def hidden(
-        self,
-        question: Choices,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-        differ: float | None,
-    ) -> Expected:
+    def hidden(self, question: Choices, levels: Hidden, shares: FloatArray) -> Expected:
         """Return what to expect of labels, the error of the mix of levels included."""
-        people = float(reports.sum())
-        some = people if differ else None
-        return Expected.decoded(expected_items(channels, label_channel, reports / people, shares, differ, some), people)
+        found = expected_items(levels.channels, levels.label, levels.mix, shares, levels.differ, levels.counted)
+        return Expected.decoded(found, levels.people)
 
     def remarks(self, question: Choices) -> tuple[str, ...]:
         """Name labels without protection."""

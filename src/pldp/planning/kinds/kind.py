@@ -42,6 +42,30 @@ class OneReport:
     forged: Numbers  # the most that a forged report can count as, in all rows or in each
 
 
+class Hidden(NamedTuple):
+    """Channels of levels, the label that hides them, how many people chose each, and by how much rows may differ."""
+
+    channels: Sequence[Channel]
+    label: CategoricalChannel
+    reports: FloatArray
+    differ: float | None
+
+    @property
+    def people(self) -> float:
+        """How many there are in all."""
+        return float(self.reports.sum())
+
+    @property
+    def mix(self) -> FloatArray:
+        """The share of people who chose each level."""
+        return np.asarray(self.reports / self.reports.sum())
+
+    @property
+    def counted(self) -> float | None:
+        """How many reports there are, where that matters: a bound counts for more with many."""
+        return self.people if self.differ else None
+
+
 class Expected(NamedTuple):
     """The variance of each row of the result, and the most that differences between levels may put it off."""
 
@@ -131,16 +155,8 @@ class PlannedKind(ABC, Generic[Q]):
         """Return the counts that reports of a level have on average, where they show a distribution; else `None`."""
         return None
 
-    def hidden(
-        self,
-        question: Q,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-        differ: float | None,
-    ) -> Expected:
-        """Return what to expect where the levels of these channels are hidden behind this label."""
+    def hidden(self, question: Q, levels: Hidden, shares: FloatArray) -> Expected:
+        """Return what to expect where levels are hidden."""
         raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: {question.hideable()}")
 
 

@@ -9,9 +9,19 @@ from scipy.optimize import brentq
 
 from pldp.errors import PlanError
 from pldp.estimates import expected_mean
-from pldp.mechanisms import CategoricalChannel, Channel, Grid, names
+from pldp.mechanisms import Channel, Grid, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
-from pldp.planning.kinds.kind import Expected, Family, Given, OneReport, PlannedKind, as_numbers, earlier_rows, normalise
+from pldp.planning.kinds.kind import (
+    Expected,
+    Family,
+    Given,
+    Hidden,
+    OneReport,
+    PlannedKind,
+    as_numbers,
+    earlier_rows,
+    normalise,
+)
 from pldp.survey import Number
 from pldp.tallies import OutputCounts
 
@@ -104,20 +114,11 @@ class PlannedNumber(PlannedKind[Number]):
         sums = np.concatenate([[0.0], np.cumsum(chances / chances.sum())]) * reports
         return OutputCounts(np.diff(np.round(sums)).astype(np.int64))
 
-    def hidden(
-        self,
-        question: Number,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-        differ: float | None,
-    ) -> Expected:
+    def hidden(self, question: Number, levels: Hidden, shares: FloatArray) -> Expected:
         """Return what to expect of the mean, the error of the mix of levels included."""
-        people, grid = float(reports.sum()), question.grid
-        bound, some = (None if differ is None else 2 * differ), (people if differ else None)  # on [−1, 1]
-        decoded = expected_mean(channels, label_channel, reports / people, shares, bound, some)
-        return Expected.decoded(decoded, people, (grid.high - grid.low) / 2)
+        bound = levels.differ and 2 * levels.differ  # on [−1, 1]
+        found = expected_mean(levels.channels, levels.label, levels.mix, shares, bound, levels.counted)
+        return Expected.decoded(found, levels.people, (question.grid.high - question.grid.low) / 2)
 
     def rivals(self, question: Number, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for numbers."""
