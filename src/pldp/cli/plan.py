@@ -1,7 +1,6 @@
 """`pldp plan`: the errors to expect, and the best way to ask, before anybody is asked."""
 
 import argparse
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Final
@@ -15,7 +14,7 @@ from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
 from pldp.planning import PeopleNeeded, Plan, QuestionPlan, hiding_words, plan, reach_of
-from pldp.show.numbers import brief, listed
+from pldp.show.numbers import amounts, brief, listed
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
@@ -23,7 +22,6 @@ TARGET: Final = 0.02
 """Margin for which the people needed are named: a share, or a part of the range of a number."""
 MOST_ASSUMED: Final = 3
 """Different assumptions about shares that are spelled out."""
-MANY_ASSUMED: Final = "for shares, what --details names"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +132,7 @@ def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: arg
     if planned.differ is not None:
         console.print(_declared(planned, reach_of(args.confidence)))
     if planned.hiding:
-        console.print(hiding_words(planned.hiding, planned.people, args.confidence))
+        console.print(hiding_words(planned.survey, planned.people, planned.hiding, args.confidence))
     for each in planned.questions:
         if each.advice is not None:
             console.print(f"{each.question}: {each.advice}.")
@@ -161,8 +159,8 @@ def _margins_table(planned: Plan, args: argparse.Namespace) -> Table:
             each.margin(each.alike.half(args.confidence)) for each in asked
         ],
         f"{f'for {wanted[0]}' if one else 'people needed'},\nhowever chosen": [
-            f"{two_digits(people)} people" if one else f"{two_digits(people)}: {goal}"
-            for people, goal in zip(needed, wanted, strict=True)
+            f"{amounts(max(own, 10), more=1).bare(own, 1)}{' people' if one else f': {goal}'}"
+            for own, goal in zip(needed, wanted, strict=True)
         ],
     }
     return make_table(columns, zip(*columns.values(), strict=True), box=None, padding=(0, 0, 0, 2))
@@ -182,24 +180,16 @@ def _exactly(each: QuestionPlan, error: float) -> str:
     return f"± {brief(error)} {each.unit}".rstrip()
 
 
-def two_digits(number: float) -> str:
-    """Write a number of people in two digits, rounded up.
-
-    >>> two_digits(49_251.2), two_digits(7.2)
-    ('50,000', '8')
-    """
-    step = 10 ** max(0, len(str(math.ceil(number))) - 2)
-    return f"{math.ceil(number / step) * step:,}"
-
-
 def _assumed(planned: Plan) -> str:
     """Say how often levels are chosen, and which shares are assumed, if that is said in few words."""
     names: dict[str, list[str]] = {}
     for each in planned.questions:
         names.setdefault(each.assumed, []).append(each.question)
     shares = [f"for {listed(own)}, {words}" for words, own in names.items()] if len(names) > 1 else list(names)
+    if len(shares) > MOST_ASSUMED:
+        shares = ["for shares, what --details names"]
     levels = f"levels {'equally often' if planned.level_mix is None else 'as often as given'}"
-    return f"Assumed: {'; '.join([levels, *(shares if len(shares) <= MOST_ASSUMED else [MANY_ASSUMED])])}."
+    return f"Assumed: {'; '.join([levels, *shares])}."
 
 
 def _show_everything(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:

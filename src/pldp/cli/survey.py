@@ -147,8 +147,8 @@ def _ways(survey: Survey) -> str | None:
         return None
     from pldp.planning import compare_hiding, hiding_words  # noqa: PLC0415 - other surveys need no NumPy
 
-    ways = compare_hiding(survey, PEOPLE)
-    return hiding_words(ways, PEOPLE) if ways else None
+    found = compare_hiding(survey, PEOPLE)
+    return hiding_words(survey, PEOPLE, found) if found else None
 
 
 def _drawn(survey: Survey) -> dict[str, Any] | None:

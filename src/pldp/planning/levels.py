@@ -78,13 +78,11 @@ class Levels:
     differ: float | None = None
 
     @classmethod
-    def of(
-        cls, survey: Survey, question: Question, people: int, level_mix: LevelMix | None, differ: float | None = None
-    ) -> "Levels":
+    def of(cls, survey: Survey, question: Question, people: int, level_mix: LevelMix | None) -> "Levels":
         """Return what so many people of a survey report on average."""
         asked = people * (survey.ask or len(survey.questions)) / len(survey.questions)
         used = np.array(list(used_mix(survey, question, level_mix).values()))
-        return cls(question, question.channels, asked * used, survey.level_channel, differ)
+        return cls(question, question.channels, asked * used, survey.level_channel)
 
     def expected(self, shares: FloatArray) -> Expected:
         """Return what to expect of each row if these shares are true."""

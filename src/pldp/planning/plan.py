@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from pldp.mechanisms import MICRO, build_stages, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
-from pldp.planning.hiding import HidingWays, compare_hiding
+from pldp.planning.hiding import Errors, compare_hiding
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.levels import LevelMix, Levels, used_mix
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
@@ -80,9 +80,10 @@ class Plan(Record):
         return shuffle(self.survey, self.people, level_mix=self.level_mix)
 
     @cached_property
-    def hiding(self) -> tuple[HidingWays, ...]:
-        """What a label, a lottery and a single strictest level would give, where levels are hidden."""
-        return compare_hiding(self.survey, self.people, [each.shares for each in self.questions], self.level_mix)
+    def hiding(self) -> Errors:
+        """Errors by question with a label, a lottery and a single strictest level, where levels are hidden."""
+        assumed = {each.question: Assumed(each.shares, each.assumed) for each in self.questions}
+        return compare_hiding(self.survey, self.people, assumed, self.level_mix)
 
     @property
     def advice(self) -> str:
@@ -138,7 +139,7 @@ class Plan(Record):
         >>> planned.people_for(0.02)["mode"]
         PeopleNeeded(plausible=49251, worst=51313, alike=18293, alike_worst=20551)
         >>> plan(Survey.load("examples/shopping.toml"), 10_000).people_for({"spent": 5})["spent"].plausible
-        13465
+        37040
         """
         asked = {each.question: each for each in self.questions}
         wanted = error if isinstance(error, Mapping) else dict.fromkeys(asked, error)
@@ -195,7 +196,7 @@ class Plan(Record):
                 {**each.to_mapping(confidence), **self._quantiles_mapping(each.question, confidence)}
                 for each in self.questions
             ],
-            "hiding": [asdict(each) for each in self.hiding],
+            "hiding": self.hiding,
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
             "repeat": repeat_mapping(self.survey),
@@ -288,7 +289,7 @@ def plan(
     >>> from pldp import Survey
     >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
     >>> planned.questions[1].question, planned.questions[1].standard_error.round(4)
-    ('late', array([0.0094, 0.0094]))
+    ('late', array([0.0139, 0.0139]))
     >>> planned.designs[0].ask                    # of the two questions, with the same total ε for each person
     1
     """

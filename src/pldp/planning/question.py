@@ -147,7 +147,7 @@ class QuestionPlan(Record):
         >>> from pldp import Survey, plan
         >>> spent = plan(Survey.load("examples/shopping.toml"), 1000).questions[2]
         >>> spent.half_width(), spent.worst_half_width()
-        ('± 18.3 euros', '± 23 euros')
+        ('± 30.4 euros', '± 33.5 euros')
         """
         return f"± {self.amount(self.half(confidence))}"
 

@@ -344,7 +344,7 @@ def scaled(covariance: FloatArray, variances: FloatArray) -> FloatArray:
     return np.asarray(covariance * np.outer(scale, scale))
 
 
-def expected_reports(
+def expected_reports(  # noqa: PLR0913
     forms: Sequence[LabelArrays],
     chance: FloatArray,
     mix: FloatArray,
