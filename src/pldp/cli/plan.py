@@ -215,11 +215,6 @@ def _show_everything(console: Console, planned: Plan, content: Mapping[str, Any]
                 console.print(f"{each.question}: {words}.")
 
 
-def _asked(ask: int, planned: Plan) -> str:
-    every = len(planned.survey.questions)
-    return "all questions" if ask == every else f"{ask} of {every} questions, picked at random"
-
-
 def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
     asked = planned.questions
     columns = {
@@ -320,7 +315,7 @@ def _designs_table(planned: Plan) -> Table:
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
             error = (design.squared_error / cells) ** 0.5
             split = design.split if design.fits else f"{design.split}, over the total"
-            rows.append((_asked(design.ask, planned), split, epsilon, f"{100 * error:.3g} pp"))
+            rows.append((planned.asked(design), split, epsilon, f"{100 * error:.3g} pp"))
     title, caption = "designs with the same total ε per person, best first", _typical_error(planned)
     return make_table(heads, rows, {2, 3}, title=title, caption=caption)
 

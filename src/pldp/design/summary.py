@@ -154,7 +154,7 @@ def _better(planned: Plan) -> dict[str, Any]:
 
 def _design(planned: Plan, design: Design, given: Design) -> dict[str, Any]:
     return {
-        "asked": _asked(planned, design),
+        "asked": planned.asked(design),
         "split": design.split,
         "error_ratio": round(_ratio(design, given), 3),
         "epsilons": {
@@ -166,11 +166,6 @@ def _design(planned: Plan, design: Design, given: Design) -> dict[str, Any]:
 
 def _ratio(design: Design, given: Design) -> float:
     return float((design.squared_error / given.squared_error) ** 0.5)
-
-
-def _asked(planned: Plan, design: Design) -> str:
-    every = len(planned.survey.questions)
-    return "all questions" if design.ask == every else f"{design.ask} of {every} questions, picked at random"
 
 
 def _change(planned: Plan, best: Design) -> dict[str, Any]:

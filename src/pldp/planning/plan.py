@@ -104,6 +104,11 @@ class Plan(Record):
         gain = (best.squared_error / given.squared_error) ** 0.5
         return f"Better for the same ε: {self._change(best)}: margins shrink to {gain:.2f} of these."
 
+    def asked(self, design: Design) -> str:
+        """Say how many questions each person answers in a design."""
+        every = len(self.survey.questions)
+        return "all questions" if design.ask == every else f"{design.ask} of {every} questions, picked at random"
+
     def _change(self, design: Design) -> str:
         """Say how to ask in another design."""
         every = len(self.survey.questions)

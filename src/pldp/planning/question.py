@@ -192,23 +192,20 @@ class QuestionPlan(Record):
 
     def margins(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return the rows and the worst shares as plain data."""
-        names = ("label", "assumed", "standard_error", "interval_width")
-        numbers = (self.standard_error.tolist(), self.interval_width(confidence).tolist())
-        columns = zip(self.rows, self.rows.values(), *numbers, strict=True)
-        rows = [dict(zip(names, each, strict=True)) for each in columns]
-        return {"rows": rows, "worst": self.worst.to_mapping(reach_of(confidence))}
+        columns = {"standard_error": self.standard_error, "interval_width": self.interval_width(confidence)}
+        return {"rows": self._rows(columns), "worst": self.worst.to_mapping(reach_of(confidence))}
 
     def _declared(self, confidence: float) -> dict[str, Any] | None:
         if self.declared is None:
             return None
-        names = ("label", "standard_error", "bias", "interval_width")
-        numbers = (
-            np.sqrt(self.declared.variance),
-            self.declared.bias,
-            2 * self.declared.half_width(reach_of(confidence)),
-        )
-        columns = zip(self.rows, *(each.tolist() for each in numbers), strict=True)
-        return {"declared": self.differ, "rows": [dict(zip(names, each, strict=True)) for each in columns]}
+        widths = 2 * self.declared.half_width(reach_of(confidence))
+        columns = {"standard_error": np.sqrt(self.declared.variance), "bias": self.declared.bias}
+        return {"declared": self.differ, "rows": self._rows({**columns, "interval_width": widths})}
+
+    def _rows(self, columns: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+        every = {"label": [*self.rows], "assumed": [*self.rows.values()]}
+        every |= {name: column.tolist() for name, column in columns.items()}
+        return [dict(zip(every, row, strict=True)) for row in zip(*every.values(), strict=True)]
 
 
 def margin_writer(margin: float, unit: str) -> Writer:
