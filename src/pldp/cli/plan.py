@@ -14,7 +14,7 @@ from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
 from pldp.planning import PeopleNeeded, Plan, QuestionPlan, hiding_words, plan, reach_of
-from pldp.show.numbers import amounts, brief, listed
+from pldp.show import amounts, brief, listed
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
@@ -67,6 +67,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
     check_plot(args)
+    reach_of(args.confidence)
     mix = read_level_weights(args.level_mix, "a plan")
     planned = plan(
         survey,

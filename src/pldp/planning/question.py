@@ -16,7 +16,7 @@ from pldp.planning.kinds.kind import SHARE, Expected
 from pldp.planning.levels import Levels, Threshold, compare_thresholds
 from pldp.planning.worst import Worst, find_worst
 from pldp.records import Brief, Record
-from pldp.show.numbers import Writer, amounts, percents
+from pldp.show import Writer, amounts, percents
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class QuestionPlan(Record):
     @property
     def noun(self) -> str:
         """What people choose from, in words."""
-        return f"{len(self.shares):,} {'boxes' if self.kind == 'choices' else 'answers'}" if self.of_shares else "mean"
+        return f"{len(self.rows):,} {BY_KIND[self.kind].options}" if self.of_shares else self.contents
 
     @property
     def typical_error(self) -> str:

@@ -39,6 +39,8 @@ from pldp.survey import Choices
 class PlannedChoices(PlannedKind[Choices]):
     """A share per label, each put together over levels by itself."""
 
+    options = "boxes"
+
     def shares(self, question: Choices, given: Given) -> FloatArray:
         """Return the shares of people who have each label: by default one half, each label by itself.
 

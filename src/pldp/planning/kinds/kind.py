@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -94,6 +94,9 @@ class Family:
 
 class PlannedKind(ABC, Generic[Q]):
     """The result of a question of one kind, before anybody is asked."""
+
+    options: ClassVar[str] = "answers"
+    """What people choose from, in a word."""
 
     @abstractmethod
     def shares(self, question: Q, given: Given) -> FloatArray:
