@@ -105,3 +105,19 @@ def test_a_check_compares_ways_to_hide_levels(way: str, tmp_path: Path, capsys: 
     assert "the lottery is more accurate here; it shows that nothing stricter was chosen." in shown
     assert main(["survey", "check", COMMUTE, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["hiding"] is None
+
+
+def test_of_one_level_nothing_is_said_about_choosing_and_no_name_is_cut(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "a_question_with_a_very_long_name_indeed"
+    path = tmp_path / "one.toml"
+    for levels, several in (("only = 1", False), ("strict = 1, open = 2", True)):
+        head = f'pldp = 1\ntitle = "t"\nlevels = {{ {levels} }}\n[[questions]]\n'
+        path.write_text(f'{head}name = "{name}"\nvalues = ["x", "y", "z"]\n')
+        shown = printed(capsys, path, "--people", 800)
+        assert ("chosen" in shown) == ("levels equally often" in shown) == several
+        folded = "".join(line[2:18].strip() for line in shown.splitlines()[1:9])  # the first column
+        assert name in folded or name in shown
+        assert "…" not in shown
+        assert max(map(len, shown.splitlines())) <= 80

@@ -152,19 +152,27 @@ def _margins_table(planned: Plan, args: argparse.Namespace) -> Table:
     wanted = [_exactly(each, errors[each.question]) for each in asked]
     needed = [planned.people * (each.half(args.confidence) / errors[each.question]) ** 2 for each in asked]
     one = len(set(wanted)) == 1
-    columns = {
-        "": [each.question for each in asked],
-        " ": [each.noun for each in asked],
-        "however levels\nare chosen": [each.margin(each.half(args.confidence)) for each in asked],
-        "if levels are chosen\nregardless of answers": [
-            each.margin(each.alike.half(args.confidence)) for each in asked
-        ],
-        f"{f'for {wanted[0]}' if one else 'people needed'},\nhowever chosen": [
-            f"{amounts(max(own, 10), more=1).bare(own, 1)}{' people' if one else f': {goal}'}"
-            for own, goal in zip(needed, wanted, strict=True)
-        ],
-    }
-    return make_table(columns, zip(*columns.values(), strict=True), box=None, padding=(0, 0, 0, 2))
+    people = [
+        f"{amounts(max(own, 10), more=1).bare(own, 1)}{' people' if one else f': {goal}'}"
+        for own, goal in zip(needed, wanted, strict=True)
+    ]
+    target = f"for {wanted[0]}" if one else "people needed"
+    columns = {"": [each.question for each in asked], " ": [each.noun for each in asked]}
+    margins = [each.margin(each.half(args.confidence)) for each in asked]
+    if _several(planned):
+        alike = [each.margin(each.alike.half(args.confidence)) for each in asked]
+        columns |= {"however levels\nare chosen": margins, "if levels are chosen\nregardless of answers": alike}
+        columns |= {f"{target},\nhowever chosen": people}
+    else:
+        columns |= {"margin": margins, target: people}
+    table = make_table(columns, zip(*columns.values(), strict=True), box=None, padding=(0, 0, 0, 2))
+    for column in table.columns:
+        column.overflow = "fold"  # nothing is cut
+    return table
+
+
+def _several(planned: Plan) -> bool:
+    return any(each.if_alike() for each in planned.questions)
 
 
 def _declared(planned: Plan, reach: float) -> str:
@@ -189,8 +197,8 @@ def _assumed(planned: Plan) -> str:
     shares = [f"for {listed(own)}, {words}" for words, own in names.items()] if len(names) > 1 else list(names)
     if len(shares) > MOST_ASSUMED:
         shares = ["for shares, what --details names"]
-    levels = f"levels {'equally often' if planned.level_mix is None else 'as often as given'}"
-    return f"Assumed: {'; '.join([levels, *shares])}."
+    mix = f"levels {'equally often' if planned.level_mix is None else 'as often as given'}"
+    return f"Assumed: {'; '.join([mix, *shares] if _several(planned) else shares)}."
 
 
 def _show_everything(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
