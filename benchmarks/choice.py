@@ -20,20 +20,31 @@ SURVEYS = {"commute": "mode", "health": "smoker", "shopping": "reason"}
 PEOPLE = 10_000
 
 
-def factors(name: str, question: str) -> tuple[float, float]:
-    """Return how many times as many people it takes if all get the strictest level, or only the most open counts."""
+ALIKE = "if levels are chosen regardless of answers"
+
+
+def factors(name: str, question: str) -> dict[str, float]:
+    """Return how many times as many people it takes if all get the strictest level, or only the most open counts.
+
+    What people of the most open level answer says nothing about the others, unless levels are chosen regardless of
+    answers.
+    """
     found = plan(Survey.load(ROOT / "examples" / f"{name}.toml"), PEOPLE)
     (chosen,) = (each for each in found.questions if each.question == question)
-    return chosen.thresholds[0].capped, chosen.thresholds[-1].dropped
+    alike = chosen.alike.thresholds
+    return {
+        "everybody at the strictest level": chosen.thresholds[0].capped,
+        f"everybody at the strictest level, {ALIKE}": alike[0].capped,
+        f"only the most open level counted, {ALIKE}": alike[-1].dropped,
+    }
 
 
 def run(context: Context) -> Iterator[list[Row]]:
-    """Yield one row per example survey."""
+    """Yield the rows of each example survey."""
     del context
     for name, question in SURVEYS.items():
-        capped, dropped = factors(name, question)
-        raw = {"capped": capped, "dropped": dropped}
+        found = factors(name, question)
         yield [
-            Row(f"{name}, {question}: everybody at the strictest level", f"{capped:.1f} × the people", raw=raw),
-            Row(f"{name}, {question}: only the most open level counted", f"{dropped:.1f} × the people", raw=raw),
+            Row(f"{name}, {question}: {what}", f"{factor:.1f} × the people", raw={"factor": factor})
+            for what, factor in found.items()
         ]

@@ -15,11 +15,11 @@ import pytest
 from scipy import stats
 
 import pldp
+from helpers.claims import runs
+from helpers.coverage import FAMILY
 from pldp import show
 from pldp.collector.answers import overview
 from pldp.collector.rounds import Round
-from helpers.claims import runs
-from helpers.coverage import FAMILY
 from pldp.simulate import Population, simulate_reports
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ from scipy import stats
 
 import pldp
 from helpers.claims import FALSE_ALARM, mean_of_few_is, rate_is, runs
-from pldp.estimates import HiddenBaskets, baskets_of, hidden_item_variance, itemsets, supports
+from pldp.estimates import HiddenBaskets, baskets_of, expected_items, itemsets, supports
 from pldp.estimates.kinds.item_search import Estimated
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.linear.mix import LevelMix
@@ -294,12 +294,19 @@ def test_a_plan_says_the_errors_that_an_estimate_has() -> None:
         assert planned.hiding_cost > 1
 
 
+def one_report(found: Linear) -> np.ndarray:
+    """The variance of each support from one report."""
+    return found.variance() * found.reports
+
+
 def test_a_label_that_tells_the_level_costs_nothing() -> None:
     channels = next(hideable_whole_sets("boxes", 6, (MICRO, 2 * MICRO)))
-    clear = hidden_item_variance(channels, RandomizedResponse.of(2, 20 * MICRO), MIX, np.full(6, 0.2))
+    clear = one_report(expected_items(channels, RandomizedResponse.of(2, 20 * MICRO), MIX, np.full(6, 0.2)))
     alone = [arrays(channel).variance(np.full(6, 0.2)) for channel in channels]
     assert clear == pytest.approx(1 / (MIX[0] / alone[0] + MIX[1] / alone[1]), rel=1e-6)
-    dark = hidden_item_variance(channels, RandomizedResponse.of(2, MICRO // 10), MIX, np.full(6, 0.2))
+    free = expected_items(channels, RandomizedResponse.of(2, 20 * MICRO), MIX, np.full(6, 0.2), None)
+    assert one_report(free) == pytest.approx(MIX[0] * alone[0] + MIX[1] * alone[1], rel=1e-6)
+    dark = one_report(expected_items(channels, RandomizedResponse.of(2, MICRO // 10), MIX, np.full(6, 0.2)))
     assert (dark > 1.5 * clear).all()
 
 

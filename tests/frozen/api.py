@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from pldp import Device, Survey, audit, estimates, mechanisms, plan, simulate, tallies, tally
 from pldp.papers import groups, multiservice, personal, shrinkage
+from pldp.planning.designs import compare_designs
+from pldp.planning.levels import used_mix
 from pldp.reports.columns import schema
 from pldp.survey import SCHEMA
 
@@ -395,9 +397,14 @@ def density(fused: Any) -> dict[str, Any]:
 
 
 def plan_numbers(survey: Any, people: int, **options: Any) -> dict[str, Any]:
-    """The standard errors of a plan at equal shares, unless others are given, and its comparison of designs."""
+    """The standard errors of a plan at equal shares, unless others are given, and its comparison of designs.
+
+    All are those of people who are alike at all levels.
+    """
     equal = {question.name: "equal" for question in survey.questions}
     planned = plan(survey, people, **options | {"shares": equal | options.get("shares", {})})
+    mixes = [used_mix(planned.survey, question, planned.level_mix) for question in planned.survey.questions]
+    designs = () if planned.no_designs else compare_designs(planned.survey, people, mixes, alike=True)
     return {
         "questions": {
             each.question: {
@@ -410,10 +417,10 @@ def plan_numbers(survey: Any, people: int, **options: Any) -> dict[str, Any]:
                 },
                 "interval_width": each.interval_width(0.9),
             }
-            for each in planned.questions
+            for each in (question.alike for question in planned.questions)
         },
-        "designs": [[each.ask, each.split, list(each.budgets), each.squared_error] for each in planned.designs],
-        "people": {name: each.plausible for name, each in planned.people_for(0.02, 0.9).items()},
+        "designs": [[each.ask, each.split, list(each.budgets), each.squared_error] for each in designs],
+        "people": {name: each.alike for name, each in planned.people_for(0.02, 0.9).items()},
     }
 
 

@@ -99,16 +99,16 @@ def hiding(size: int, levels: tuple[int, ...], mechanism: str) -> Survey:
 
 
 def hidden(size: int, levels: tuple[int, ...], mechanism: str) -> tuple[float, int]:
-    """Mean squared error of a decoded share with labels of ε = 1, and the leak of the outputs."""
+    """Mean squared error of a decoded share of people who are alike, with labels of ε = 1, and the leak of outputs."""
     survey = hiding(size, levels, mechanism)
     asked, reports = survey.question("q"), np.full(len(levels), 1_000_000 / len(levels))
-    together = Levels(asked, asked.channels, reports, survey.level_channel)
+    together = Levels(asked, asked.channels, reports, survey.level_channel, 0.0)
     return float(together.variance(assume_shares(survey, None)["q"].shares).mean()), level_leak(asked.channels)
 
 
 def test_the_errors_compared_below_are_those_of_a_plan() -> None:
     for mechanism in ("krr", "sue"):
-        planned = plan(hiding(4, THREE, mechanism), 1_000_000).questions[0]
+        planned = plan(hiding(4, THREE, mechanism), 1_000_000).questions[0].alike
         assert hidden(4, THREE, mechanism)[0] == pytest.approx((planned.standard_error**2).mean(), rel=1e-12)
 
 

@@ -34,9 +34,10 @@ def large(mechanism: str) -> Survey:
 def test_equal_shares_said_855_people_where_18425_are_needed() -> None:
     survey, common = large("krr"), [0.7, *[0.3 / 127] * 127]
     assert plan(survey, 1000, shares="equal").people_for(0.02)["q"].plausible == 855
-    assert plan(survey, 1000, shares={"q": common}).people_for(0.02)["q"] == PeopleNeeded(18_425, 23_181)
-    assert plan(survey, 1000).people_for(0.02)["q"] == PeopleNeeded(14_293, 23_181)
-    assert plan(large("auto"), 1000).people_for(0.02)["q"] == PeopleNeeded(8_523, 11_683)
+    found = plan(survey, 1000, shares={"q": common}).people_for(0.02)["q"]
+    assert found == PeopleNeeded(18_425, 23_181, alike=18_425, alike_worst=23_181)  # of one level
+    assert plan(survey, 1000).people_for(0.02)["q"] == PeopleNeeded(14_293, 23_181, 14_293, 23_181)
+    assert plan(large("auto"), 1000).people_for(0.02)["q"] == PeopleNeeded(8_523, 11_683, 8_523, 11_683)
 
 
 WORDS = {
@@ -77,11 +78,12 @@ def test_no_shares_need_more_people_than_the_worst(name: str) -> None:
     survey, generator = MANY[name], np.random.default_rng(1)
     (question,), people = survey.questions, np.array([700.0, 300.0])
     planned = plan(survey, 1000, level_mix={"strict": 7, "open": 3}).questions[0]
-    levels = Levels(question, question.channels, people, survey.level_channel)
-    found = [levels.widest(random_shares(survey, generator)) for _ in range(runs(60, 3000))]
-    assert max(found) ** 0.5 <= 1.01 * planned.worst.standard_error
-    assert planned.standard_error.max() <= planned.worst.standard_error
-    assert max(found) ** 0.5 > 0.8 * planned.worst.standard_error  # a worst case a fifth smaller would be exceeded
+    for own in (planned, planned.alike):
+        levels = Levels(question, question.channels, people, survey.level_channel, own.design.differ)
+        found = [levels.widest(random_shares(survey, generator)) for _ in range(runs(60, 3000))]
+        assert max(found) ** 0.5 <= 1.01 * own.worst.standard_error
+        assert own.standard_error.max() <= own.worst.standard_error
+        assert max(found) ** 0.5 > 0.8 * own.worst.standard_error  # a worst case a fifth smaller would be exceeded
 
 
 def earlier_results(people: int = 20_000) -> tuple[Population, object]:
@@ -191,8 +193,9 @@ def test_the_command_tells_people_at_both_shares_and_takes_an_error_per_question
     assert {name: (each["plausible"], each["worst"]) for name, each in needed.items()} == {
         name: (each.plausible, each.worst) for name, each in planned.items()
     }
-    assert main([*command, "--error", "spent=5"]) == 0
+    assert main([*command, "--error", "spent=5", "--details"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
+    assert "38,000: ± 5 euros" in shown
     assert f"± 5 euros │ {planned['spent'].plausible:,} │ {planned['spent'].worst:,}" in shown
     assert "(a guess). Worst: half of the people at each bound." in shown
     assert "'I did not go' is not protected: its error comes from who is asked" in shown
@@ -210,20 +213,24 @@ def test_the_command_tells_people_at_both_shares_and_takes_an_error_per_question
 @pytest.mark.parametrize("name", MANY)
 def test_a_threshold_costs_the_people_that_its_own_plan_asks_for(name: str) -> None:
     survey, mix = MANY[name], {"strict": 3, "open": 2}
-    strict, open_ = plan(survey, 1000, level_mix=mix).questions[0].thresholds
-    costs = (strict.capped, open_.capped)
-    assert f">× {min(costs):.2f} to {max(costs):.2f}<" in plan(survey, 1000, level_mix=mix)._repr_html_()
-    assert strict.dropped == 1
-    assert open_.dropped == open_.capped
-    assert min(strict.capped, open_.capped) > (0.7 if name == "hidden" else 1)
-    if survey.level_channel is not None:
-        return
-    levels = {"strict": 0.5, "open": 3}
-    own = plan(survey, 1000, level_mix=mix).questions[0].standard_error.max()
-    for level, part, capped in (("strict", 1.0, strict.capped), ("open", 0.4, open_.capped)):
-        alone = survey_of(WORDS[name], f"{{ {level} = {levels[level]} }}")
-        found = plan(alone, 1000, shares={"q": plan(survey, 1000).questions[0].shares.tolist()}).questions[0]
-        assert capped == pytest.approx(found.standard_error.max() ** 2 / part / own**2, rel=1e-6)
+    planned = plan(survey, 1000, level_mix=mix)
+    for own in (planned.questions[0], planned.questions[0].alike):
+        strict, open_ = own.thresholds
+        costs = (strict.capped, open_.capped)
+        assert strict.dropped == 1
+        assert open_.dropped == open_.capped
+        if own.design.differ is None:
+            assert open_.capped < 1 < strict.capped or name == "hidden"  # strict levels are what costs people
+        else:
+            assert min(costs) > (0.7 if name == "hidden" else 1)
+        if survey.level_channel is not None:
+            continue
+        levels = {"strict": 0.5, "open": 3}
+        for level, part, capped in (("strict", 1.0, strict.capped), ("open", 0.4, open_.capped)):
+            alone = survey_of(WORDS[name], f"{{ {level} = {levels[level]} }}")
+            found = plan(alone, 1000, shares={"q": plan(survey, 1000).questions[0].shares.tolist()}).questions[0]
+            ratio = found.standard_error.max() ** 2 / part / own.standard_error.max() ** 2
+            assert capped == pytest.approx(ratio, rel=1e-6)
 
 
 def test_expected_quantile_intervals_are_those_of_simulation() -> None:
@@ -247,7 +254,7 @@ def test_expected_quantile_intervals_are_those_of_simulation() -> None:
 
 
 def test_too_few_people_for_a_distribution_are_said_so(capsys) -> None:
-    assert main(["plan", "examples/shopping.toml", "--people", "6"]) == 0
+    assert main(["plan", "examples/shopping.toml", "--people", "6", "--details"]) == 0
     assert "quantiles of spent: a density needs at least 10 people" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(PlanError, match="at least 10 people"):
         plan(SHOPPING, 6).quantiles("spent")
@@ -268,7 +275,7 @@ def test_a_picture_of_every_kind_goes_through_the_plan_as_it_is() -> None:
 def test_where_nothing_can_be_wrong_no_error_is_planned() -> None:
     survey = survey_of('kind = "choices"\nvalues = ["a", "b"]\nunprotected = ["a", "b"]')
     planned = plan(survey, 1000, shares={"q": [0, 1]})
-    assert planned.people_for(0.02)["q"] == PeopleNeeded(1, 2401)
+    assert planned.people_for(0.02)["q"] == PeopleNeeded(1, 2401, 1, 2401)
     assert planned.questions[0].thresholds == ()
     assert "NaN" not in json.dumps(planned.to_mapping())
     planned.plot()

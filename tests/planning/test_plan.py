@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +13,13 @@ import pytest
 from helpers.claims import mean_is, runs
 from helpers.samples import hidden_counts
 from pldp import Survey, plan
-from pldp.errors import PlanError, SurveyError
+from pldp.errors import EstimateError, PlanError, SurveyError
 from pldp.estimates import frequencies
-from pldp.mechanisms import build, names
+from pldp.mechanisms import MICRO, RandomizedResponse, build, names
+from pldp.planning import hiding_words
 from pldp.planning.designs import redesigned
 from pldp.planning.plan import Plan
+from pldp.planning.question import QuestionPlan
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads, survey_from_mapping
 from pldp.tallies import Tally
@@ -34,22 +38,34 @@ def form(mechanism: str = "auto", **keys: object) -> Survey:
     return survey_from_mapping({"pldp": 1, "title": "t", "levels": levels, "questions": questions, **keys})
 
 
+def assuming(planned: Plan, differ: float | None) -> list[QuestionPlan]:
+    """The questions of a plan: with nothing assumed about levels, or if people of all levels are alike."""
+    return [each if differ is None else each.alike for each in planned.questions]
+
+
 def squared_errors(
-    survey: Survey, people: int, repeats: int, mix: object = None, *, expected: int | None = None
+    survey: Survey,
+    people: int,
+    repeats: int,
+    mix: object = None,
+    *,
+    expected: int | None = None,
+    differ: float | None = None,
 ) -> np.ndarray:
     """Squared errors of the shares of both questions, run × question, in units of their predicted variances.
 
     The prediction is for so many people as report, or as were expected.
     """
-    planned = plan(survey, expected or people, level_mix=mix, shares=SHARES)
+    planned = assuming(plan(survey, expected or people, level_mix=mix, shares=SHARES), differ)
     population = Population.of_shares(survey, people * repeats, SHARES, level_mix=mix, seed=1)
     found = []
     for batch in simulate_reports(survey, population, seed=1, rows=people):
         counted = tally_batch(survey, batch, patterns=survey.level_channel is not None)
         found.append(
             [
-                ((frequencies(counted, each.question).shares - each.shares) ** 2).sum() / (each.standard_error**2).sum()
-                for each in planned.questions
+                ((frequencies(counted, each.question, differ=differ).shares - each.shares) ** 2).sum()
+                / (each.standard_error**2).sum()
+                for each in planned
             ]
         )
     return np.array(found)
@@ -62,17 +78,17 @@ def agrees(samples: np.ndarray) -> bool:
     return mean_is(samples, 1.0) and close
 
 
-def combinations() -> list[tuple[str, str, int]]:
-    """Every mechanism, mix of levels and design; in short runs every mechanism with one mix and one design."""
-    mechanisms, designs = names("labels", per_value=False), itertools.product(MIXES, [1, 2])
+def combinations() -> list[tuple[str, str, int, float | None]]:
+    """Every mechanism, mix of levels, design and assumption; in short runs every mechanism with one of each."""
+    mechanisms, designs = names("labels", per_value=False), itertools.product(MIXES, [1, 2], [None, 0.0])
     if os.environ.get("PLDP_LONG"):
         return [(mechanism, *design) for mechanism, design in itertools.product(mechanisms, designs)]
     return [(mechanism, *design) for mechanism, design in zip(mechanisms, itertools.cycle(designs), strict=False)]
 
 
-@pytest.mark.parametrize(("mechanism", "mix", "ask"), combinations())
-def test_predicted_errors_are_those_of_simulation(mechanism: str, mix: str, ask: int) -> None:
-    samples = squared_errors(form(mechanism, ask=ask), 4000, runs(30, 1500), MIXES[mix])
+@pytest.mark.parametrize(("mechanism", "mix", "ask", "differ"), combinations())
+def test_predicted_errors_are_those_of_simulation(mechanism: str, mix: str, ask: int, differ: float | None) -> None:
+    samples = squared_errors(form(mechanism, ask=ask), 4000, runs(30, 1500), MIXES[mix], differ=differ)
     assert agrees(samples.mean(axis=1))
 
 
@@ -83,8 +99,94 @@ def test_the_comparison_rejects_a_plan_that_is_a_quarter_too_optimistic() -> Non
     assert not mean_is(samples.mean(axis=1), 1.0)
 
 
+def test_errors_of_people_who_are_alike_are_not_those_of_the_headline() -> None:
+    """The twin: what is estimated with nothing assumed has larger errors than a plan for people who are alike."""
+    survey = form("krr")
+    planned = plan(survey, 4000, shares=SHARES)
+    wider = [(each.standard_error**2).sum() / (each.alike.standard_error**2).sum() for each in planned.questions]
+    assert min(wider) > 1.2
+    samples = squared_errors(survey, 4000, runs(80, 150)) * wider
+    assert not mean_is(samples.mean(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("differ", [None, 0.0, 0.02])
+@pytest.mark.parametrize("hidden", [False, True], ids=["shown", "hidden"])
+def test_planned_errors_are_those_that_results_state(differ: float | None, *, hidden: bool) -> None:
+    """Standard error and interval, on average over collections; a plan for another assumption is off by a fifth."""
+    hide, people = "hide_level = { epsilon = 2 }" if hidden else "", 20_000
+    survey = loads(
+        f'pldp = 1\ntitle = "t"\nlevels = {{ strict = 0.7, open = 2 }}\n{hide}\n[[questions]]\nname = "q"\n'
+        'values = ["a", "b", "c", "d"]\nmechanism = "krr"\n'
+    )
+    (planned,) = plan(survey, people, shares={"q": [0.4, 0.3, 0.2, 0.1]}, differ=0.02).questions
+    errors, widths, generator = [], [], np.random.default_rng(3)
+    for _ in range(runs(12, 200)):
+        label = survey.level_channel or RandomizedResponse.of(2, 20 * MICRO)  # that tells the level
+        counts = hidden_counts(planned.design.channels, label, planned.shares, np.full(2, 0.5), people, generator)
+        named = {("q", level.name): own for level, own in zip(survey.levels, counts, strict=True)}
+        found = frequencies(Tally(survey, named, people), "q", differ=differ)
+        errors.append(found.standard_error)
+        widths.append([row.high - row.low for row in found.rows()])
+    every = {None: planned.design, 0.0: planned.alike.design, 0.02: replace(planned.design, differ=0.02)}
+    expected = {bound: levels.expected(planned.shares) for bound, levels in every.items()}
+    assert np.mean(errors, axis=0) == pytest.approx(np.sqrt(expected[differ].variance), rel=0.03)
+    assert np.mean(widths, axis=0) == pytest.approx(2 * expected[differ].half_width(1.959964), rel=0.03)
+    for bound in every.keys() - {differ}:
+        other = 2 * expected[bound].half_width(1.959964)
+        assert np.mean(widths, axis=0) != pytest.approx(other, rel=0.1)
+
+
+def test_a_declared_bound_lies_between_nothing_assumed_and_people_who_are_alike(commute: Survey) -> None:
+    for hide in (None, 1):
+        widths = []
+        for bound in (0, 0.01, 0.05, 0.2, 0.9):
+            (mode, _) = plan(commute, 5000, differ=bound, hide_level=hide).questions
+            widths.append(2 * mode.declared.half_width(1.959964).max())
+        ends = [mode.alike.interval_width().max(), mode.interval_width().max()]
+        assert widths == sorted(widths)
+        assert widths[0] == pytest.approx(ends[0], rel=1e-6)
+        assert 0.95 < widths[-1] / ends[1] < 1 + 1e-9  # a bound that says nothing may still leave other weights
+        entry = plan(commute, 5000, differ=0.05, hide_level=hide).to_mapping()["questions"][0]
+        assert (entry["assumes"], entry["differ"]["declared"]) == ("nothing", 0.05)
+        assert entry["differ"]["rows"][0]["interval_width"] == pytest.approx(widths[2])
+        assert entry["alike"]["rows"][0]["interval_width"] == pytest.approx(ends[0])
+    assert plan(commute, 5000).questions[0].declared is None
+    with pytest.raises(EstimateError, match="differ must be a share from 0 to below 1"):
+        plan(commute, 5000, differ=5)
+
+
+def test_what_one_strictest_level_would_cost_is_the_figure_of_the_readme(commute: Survey) -> None:
+    (mode, _) = plan(commute, 5000).questions
+    costs = [f"{own.thresholds[0].capped:.1f} ×" for own in (mode, mode.alike)]
+    assert costs == ["2.3 ×", "6.1 ×"]
+    words = " ".join(Path("README.md").read_text(encoding="utf-8").split())
+    assert f"**{costs[0]} the people**" in words
+    assert f"{costs[1]} if people choose their level regardless of their answers" in words
+
+
+@pytest.mark.parametrize("way", ["epsilon", "lottery"])
+def test_ways_to_hide_levels_are_compared_with_nothing_assumed(way: str) -> None:
+    """n·variance of a share of 1/k; the label's is that of k-RR, as hidden levels have it (simulated: 22.5)."""
+    head = (
+        f'pldp = 1\ntitle = "t"\nlevels = {{ strict = 0.5, open = 2 }}\nhide_level = {{ {way} = 1 }}\n[[questions]]\n'
+    )
+    values = [f'"v{place}"' for place in range(8)]
+    survey = loads(f'{head}name = "q"\nvalues = [{", ".join(values)}]\n')
+    planned = plan(survey, 1000, shares="equal")
+    squares = {name: 1000 * error**2 for name, error in planned.hiding["q"].items()}
+    assert squares == pytest.approx({"label": 22.5, "lottery": 8.4, "everybody strictest": 12.0}, rel=0.01)
+    own = squares["label" if way == "epsilon" else "lottery"]
+    assert 1000 * planned.questions[0].standard_error.max() ** 2 == pytest.approx(own, rel=1e-6)
+    words = hiding_words(survey, 1000, planned.hiding)
+    assert words.endswith("the lottery is more accurate here; it shows that nothing stricter was chosen.")
+    assert plan(form(), 1000).hiding == {}
+    if way == "epsilon":  # twin: if people are alike, the label is better than the strictest level
+        assert 1000 * planned.questions[0].alike.standard_error.max() ** 2 < 0.5 * squares["everybody strictest"]
+
+
+@pytest.mark.parametrize("differ", [None, 0.0])
 @pytest.mark.parametrize("mechanism", ["krr", "oue", "lh"] if runs(0, 1) else ["lh"])
-def test_predicted_errors_of_hidden_levels_are_those_of_simulation(mechanism: str) -> None:
+def test_predicted_errors_of_hidden_levels_are_those_of_simulation(mechanism: str, differ: float | None) -> None:
     """With shares far from 0, where a likelihood behaves as in large samples; `test_skewed.py` has krr and oue."""
     survey = loads(
         f"""
@@ -98,13 +200,13 @@ def test_predicted_errors_of_hidden_levels_are_those_of_simulation(mechanism: st
         mechanism = "{mechanism}"
         """
     )
-    planned = plan(survey, 60_000, shares={"q": [0.4, 0.3, 0.2, 0.1]}).questions[0]
+    (planned,) = assuming(plan(survey, 60_000, shares={"q": [0.4, 0.3, 0.2, 0.1]}), differ)
     assert planned.hiding_cost > 1
     channels, generator, ratios = survey.question("q").channels, np.random.default_rng(3), []
     for _ in range(runs(80, 1500)):
         counts = hidden_counts(channels, survey.level_channel, planned.shares, np.full(2, 0.5), 60_000, generator)
         named = {("q", level.name): own for level, own in zip(survey.levels, counts, strict=True)}
-        error = frequencies(Tally(survey, named, 60_000), "q").shares - planned.shares
+        error = frequencies(Tally(survey, named, 60_000), "q", differ=differ).shares - planned.shares
         ratios.append((error**2).sum() / (planned.standard_error**2).sum())
     assert agrees(np.array(ratios))
 
@@ -182,7 +284,7 @@ def test_the_plan_as_plain_data_and_as_a_picture(commute: Survey, tmp_path) -> N
     planned = plan(commute, 5000)
     content = planned.to_mapping()
     assert {
-        *["people", "confidence", "questions", "designs", "no_designs", "repeat", "guessing", "shuffle"]
+        *["people", "confidence", "questions", "designs", "no_designs", "repeat", "guessing", "shuffle", "hiding"]
     } == content.keys()
     row = content["questions"][0]["rows"][0]
     assert row["interval_width"] == pytest.approx(2 * 1.959964 * row["standard_error"], rel=1e-6)

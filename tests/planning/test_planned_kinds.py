@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 
 from helpers.claims import runs
-from pldp import Plan, Survey, plan, tally
+from pldp import Plan, Survey, estimate, plan, tally
 from pldp.cli import main
 from pldp.errors import PlanError
-from pldp.estimates import expected_reports, frequencies, itemsets, mean
+from pldp.estimates import expected_reports, frequencies
 from pldp.mechanisms.arrays import LabelArrays, arrays, label_arrays, piecewise_arrays
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.levels import level_weights
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.simulate.kinds import BY_KIND as SIMULATED
 from pldp.survey import Question, loads
-from pldp.tallies import fused_of
 
 EXAMPLES = sorted(Path("examples").glob("*.toml"))
 PEOPLE = 400
@@ -70,8 +69,9 @@ def decoded(form: LabelArrays, assumed: np.ndarray, supports: np.ndarray) -> np.
 @cache
 def simulated_errors(name: str) -> np.ndarray:
     """Errors of the pooled rows in each run, runs × rows, in units of the predicted standard errors."""
-    survey, repeats = survey_of(QUESTIONS[name]), runs(400, 4000)
+    survey = survey_of(QUESTIONS[name])
     (question,) = survey.questions
+    repeats = runs(1600 if question.kind == "number" else 400, 4000)  # a number has one row
     planned = plan(survey, 2 * PEOPLE, shares={"q": SHARES[question.kind]}).questions[0]
     kind, generator = BY_KIND[question.kind], np.random.default_rng(1)
     reports = [kind.one_report(question, channel, planned.shares) for channel in question.channels]
@@ -111,22 +111,27 @@ def test_the_plan_says_what_the_estimates_will_say() -> None:
     people = Population.of_shares(survey, 40_000, seed=2)
     counted = tally(survey, simulate_reports(survey, people, seed=2))
     shares = {question.name: people.shares(question).tolist() for question in survey.questions}
-    basket, reason, spent = plan(survey, 40_000, shares=shares).questions
-    found = mean(fused_of(counted, "spent"), target="population")
-    assert spent.standard_error == pytest.approx(found.standard_error, rel=0.03)
-    assert spent.rows["mean"] == pytest.approx(found.value, abs=5 * found.standard_error)
-    assert reason.standard_error == pytest.approx(frequencies(counted, "reason").standard_error, rel=0.05)
-    question = survey.question("basket")
-    groups = [
-        (channel, counted.counts["basket", level.name].rows())
-        for level, channel in zip(question.levels, question.channels, strict=True)
-    ]
-    sets = itemsets(groups, question.values, 0.2, target="population")
-    labels = list(basket.rows)
-    for items, error in zip(sets.sets, sets.standard_error, strict=True):
-        if len(items) == 1:
-            assert basket.standard_error[labels.index(items[0])] == pytest.approx(error, rel=0.05)
-    assert sets.sets[0] == ("bread",)
+    _, reason, spent = plan(survey, 40_000, shares=shares).questions
+    for differ, planned in ((None, spent), (0, spent.alike)):
+        (found, *_) = estimate(counted, "spent", differ=differ).rows()
+        assert planned.standard_error == pytest.approx(found.standard_error, rel=0.03)
+        assert planned.rows["mean"] == pytest.approx(found.estimate, abs=5 * found.standard_error)
+    for differ, planned in ((None, reason), (0, reason.alike)):
+        shares_of_reason = frequencies(counted, "reason", differ=differ)
+        assert planned.standard_error == pytest.approx(shares_of_reason.standard_error, rel=0.05)
+
+
+def test_the_plan_says_what_the_estimates_of_sets_will_say() -> None:
+    survey = Survey.load("examples/shopping.toml")
+    people = Population.of_shares(survey, 40_000, seed=2)
+    counted = tally(survey, simulate_reports(survey, people, seed=2))
+    basket, *_ = plan(survey, 40_000, shares={"basket": people.shares(survey.question("basket")).tolist()}).questions
+    for differ, planned in ((None, basket), (0, basket.alike)):
+        rows = estimate(counted, "basket", differ=differ, largest=1, min_support=0.2).rows()
+        assert len(rows) > 1
+        for row in rows:
+            error = planned.standard_error[list(basket.rows).index("".join(row.label))]
+            assert error == pytest.approx(row.standard_error, rel=0.05)
 
 
 @cache
@@ -162,7 +167,7 @@ def test_a_picture_has_a_line_for_every_question_against_people_and_epsilon() ->
 
 
 def test_designs_of_every_kind_are_compared(capsys) -> None:
-    assert main(["plan", "examples/shopping.toml", "--people", "1000"]) == 0
+    assert main(["plan", "examples/shopping.toml", "--people", "1000", "--details"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "best first" in out
     assert "nan" not in out
@@ -172,7 +177,7 @@ def test_designs_of_every_kind_are_compared(capsys) -> None:
 def test_the_errors_of_designs_are_in_percentage_points_as_all_others(capsys) -> None:
     planned = plan(Survey.load("examples/commute.toml"), 10_000)
     estimates = sum(len(each.rows) for each in planned.questions)
-    assert main(["plan", "examples/commute.toml", "--people", "10000"]) == 0
+    assert main(["plan", "examples/commute.toml", "--people", "10000", "--details"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     for design in planned.designs:
         assert f"{100 * (design.squared_error / estimates) ** 0.5:.3g} pp │" in out

@@ -2,23 +2,26 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
 from pldp.cli.arguments import check_plot, read_counts, read_json, read_level_weights
-from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
+from pldp.cli.output import add_details_option, add_json_option, emit, file_type, make_table, show_prices
 from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
-from pldp.mechanisms import MICRO, epsilon_text
-from pldp.planning import Plan, plan
-from pldp.show import brief
+from pldp.mechanisms import MICRO
+from pldp.planning import PeopleNeeded, Plan, QuestionPlan, hiding_words, plan, reach_of
+from pldp.show import amounts, brief, listed
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
-NEEDED: Final = ("plausible", "worst")
+TARGET: Final = 0.02
+"""Margin for which the people needed are named: a share, or a part of the range of a number."""
+MOST_ASSUMED: Final = 3
+"""Different assumptions about shares that are spelled out."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +44,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "(may be repeated)",
     )
     add("--hide-level", metavar="EPSILON", help="plan as if levels were hidden behind a label of this ε")
+    add(
+        "--differ",
+        type=lambda text: float(text) / 100,
+        metavar="POINTS",
+        help="plan also for people of different levels who differ by at most so much: percentage points of a share, "
+        "per cent of the range of a number",
+    )
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     add("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
     add(
@@ -49,6 +59,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the survey in its best design, spelled out as JSON",
     )
+    add_details_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -56,13 +67,19 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
     check_plot(args)
+    reach_of(args.confidence)
     mix = read_level_weights(args.level_mix, "a plan")
     planned = plan(
-        survey, args.people, level_mix=mix, shares=_read_shares(survey, args.shares), hide_level=args.hide_level
+        survey,
+        args.people,
+        level_mix=mix,
+        shares=_read_shares(survey, args.shares),
+        hide_level=args.hide_level,
+        differ=args.differ,
     )
     errors = _read_errors(planned, args.error)
     needed = planned.people_for(errors, args.confidence) if errors else None
-    content = planned.to_mapping(args.confidence)
+    content = planned.to_mapping(args.confidence) if args.json or args.details else {}
     # Whatever can fail comes before anything is printed.
     best = planned.best_survey() if args.out else None
     if args.plot:
@@ -110,6 +127,81 @@ def _read_errors(planned: Plan, texts: Sequence[str] | None) -> dict[str, float]
 
 
 def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
+    console.print(f"Margins to expect with {planned.people:,} people ({brief(100 * args.confidence)} %):")
+    console.print(_margins_table(planned, args))
+    console.print(_assumed(planned))
+    if planned.differ is not None:
+        console.print(_declared(planned, reach_of(args.confidence)))
+    if planned.hiding:
+        console.print(hiding_words(planned.survey, planned.people, planned.hiding, args.confidence))
+    for each in planned.questions:
+        if each.advice is not None:
+            console.print(f"{each.question}: {each.advice}.")
+    better = planned.designs and planned.designs[0].split != "given" and not args.out
+    console.print(f"{planned.advice}{'  Write it: --out better.json' if better else ''}")
+    if args.details:
+        _show_everything(console, planned, content, args)
+    else:
+        console.print("More (levels, designs, guessing, quantiles): --details", style="dim")
+
+
+def _margins_table(planned: Plan, args: argparse.Namespace) -> Table:
+    """Return margins, and the people for the errors asked for, or for a fiftieth of all that is possible."""
+    asked = planned.questions
+    errors = {each.question: TARGET * each.reach for each in asked} | _read_errors(planned, args.error)
+    wanted = [_exactly(each, errors[each.question]) for each in asked]
+    needed = [planned.people * (each.half(args.confidence) / errors[each.question]) ** 2 for each in asked]
+    one = len(set(wanted)) == 1
+    people = [
+        f"{amounts(max(own, 10), more=1).bare(own, 1)}{' people' if one else f': {goal}'}"
+        for own, goal in zip(needed, wanted, strict=True)
+    ]
+    target = f"for {wanted[0]}" if one else "people needed"
+    columns = {"": [each.question for each in asked], " ": [each.noun for each in asked]}
+    margins = [each.margin(each.half(args.confidence)) for each in asked]
+    if _several(planned):
+        alike = [each.margin(each.alike.half(args.confidence)) for each in asked]
+        columns |= {"however levels\nare chosen": margins, "if levels are chosen\nregardless of answers": alike}
+        columns |= {f"{target},\nhowever chosen": people}
+    else:
+        columns |= {"margin": margins, target: people}
+    table = make_table(columns, zip(*columns.values(), strict=True), box=None, padding=(0, 0, 0, 2))
+    for column in table.columns:
+        column.overflow = "fold"  # nothing is cut
+    return table
+
+
+def _several(planned: Plan) -> bool:
+    return any(each.if_alike() for each in planned.questions)
+
+
+def _declared(planned: Plan, reach: float) -> str:
+    parts = [(each, each.declared) for each in planned.questions]
+    found = [f"{each.question} {each.margin(own.half_width(reach).max())}" for each, own in parts if own is not None]
+    return (
+        f"If people of different levels differ by at most {100 * (planned.differ or 0):g} points: {', '.join(found)}."
+    )
+
+
+def _exactly(each: QuestionPlan, error: float) -> str:
+    if each.of_shares:
+        return f"± {brief(100 * error)} point{'' if error == 0.01 else 's'}"
+    return f"± {brief(error)} {each.unit}".rstrip()
+
+
+def _assumed(planned: Plan) -> str:
+    """Say how often levels are chosen, and which shares are assumed, if that is said in few words."""
+    names: dict[str, list[str]] = {}
+    for each in planned.questions:
+        names.setdefault(each.assumed, []).append(each.question)
+    shares = [f"for {listed(own)}, {words}" for words, own in names.items()] if len(names) > 1 else list(names)
+    if len(shares) > MOST_ASSUMED:
+        shares = ["for shares, what --details names"]
+    mix = f"levels {'equally often' if planned.level_mix is None else 'as often as given'}"
+    return f"Assumed: {'; '.join([mix, *shares] if _several(planned) else shares)}."
+
+
+def _show_everything(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
     console.print(_questions_table(planned, args))
     if "people_needed" in content:
         console.print(_people_table(planned, content["people_needed"], args))
@@ -127,35 +219,9 @@ def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: arg
     if planned.shuffled is not None:
         show_shuffled(console, planned.shuffled)
     for each, entry in zip(planned.questions, content["questions"], strict=True):
-        for words in (*each.remarks, entry["no_quantiles"], each.advice):
+        for words in (*each.remarks, entry["no_quantiles"]):
             if words is not None:
                 console.print(f"{each.question}: {words}.")
-    console.print(_advice(planned))
-
-
-def _advice(planned: Plan) -> str:
-    if planned.no_designs is not None:
-        return f"No design is recommended: {planned.no_designs}."
-    best = planned.designs[0]
-    if best.split == "given":
-        return "Your current design is already the best of these."
-    given = next(design for design in planned.designs if design.split == "given")
-    if not given.fits:
-        return (
-            f"The dearest levels of your current design cost ε = {epsilon_text(given.cost)} together, more than the "
-            "total allows, so nobody gets its errors. Best for this total: each person answers "
-            f"{_asked(best.ask, planned)}. Write that survey with --out FILE."
-        )
-    gain = (best.squared_error / given.squared_error) ** 0.5
-    return (
-        f"Best: each person answers {_asked(best.ask, planned)}; the typical error is {gain:.2f} times that of "
-        "your current design, for the same total ε. Write that survey with --out FILE."
-    )
-
-
-def _asked(ask: int, planned: Plan) -> str:
-    every = len(planned.survey.questions)
-    return "all questions" if ask == every else f"{ask} of {every} questions, picked at random"
 
 
 def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
@@ -166,6 +232,7 @@ def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
         "answers": [f"{each.reports:,.0f}" for each in asked],
         "standard error": [each.typical_error for each in asked],
         f"widest {brief(100 * args.confidence)} % interval": [each.half_width(args.confidence) for each in asked],
+        "if levels are chosen regardless of answers": [each.alike.half_width(args.confidence) for each in asked],
         "at the worst shares": [each.worst_half_width(args.confidence) for each in asked],
         "a forged report counts as": [f"{each.manipulation:.1f} people" for each in asked],
     }
@@ -176,17 +243,24 @@ def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
 
 
 def _people_table(planned: Plan, needed: Mapping[str, Any], args: argparse.Namespace) -> Table:
-    heads = ("question", "every interval at most", "people at plausible shares", "people at the worst shares")
+    heads = (
+        "question",
+        "every interval at most",
+        "people at plausible shares",
+        "people at the worst shares",
+        "plausible, if levels are chosen regardless of answers",
+        "worst, then",
+    )
     rows = [
         (
             each.question,
             f"± {each.amount(own['error'])}",
-            *(f"{own[n]:,}" for n in NEEDED),
+            *(f"{own[name.name]:,}" for name in fields(PeopleNeeded)),
         )
         for each in planned.questions
         if (own := needed.get(each.question)) is not None
     ]
-    return make_table(heads, rows, range(1, 4), title=f"people needed, {brief(100 * args.confidence)} % intervals")
+    return make_table(heads, rows, range(1, 6), title=f"people needed, {brief(100 * args.confidence)} % intervals")
 
 
 def _thresholds_table(planned: Plan) -> Table:
@@ -250,7 +324,7 @@ def _designs_table(planned: Plan) -> Table:
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
             error = (design.squared_error / cells) ** 0.5
             split = design.split if design.fits else f"{design.split}, over the total"
-            rows.append((_asked(design.ask, planned), split, epsilon, f"{100 * error:.3g} pp"))
+            rows.append((planned.asked(design), split, epsilon, f"{100 * error:.3g} pp"))
     title, caption = "designs with the same total ε per person, best first", _typical_error(planned)
     return make_table(heads, rows, {2, 3}, title=title, caption=caption)
 

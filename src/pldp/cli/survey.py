@@ -37,6 +37,7 @@ from pldp.words import of_hundred
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
 UNSIGNED: Final = "the survey is not signed: over its editions, nothing is promised about the level"
+PEOPLE: Final = 10_000  # for which ways to hide levels are compared
 MOST_SHOWN: Final = 8  # levels up to which a table says how often each is shown
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
@@ -81,6 +82,7 @@ def _check(args: argparse.Namespace) -> None:
         "whole_report": {level.name: epsilon_text(report_epsilon(survey, level.name)) for level in survey.levels},
         "hidden_level": _hidden(survey),
         "lottery": _drawn(survey),
+        "hiding": _ways(survey),
         "repeat": repeat_mapping(survey),
         "shuffle": None if mixed is None else mixed.to_mapping(),
         "remarks": list(survey.remarks),
@@ -137,6 +139,16 @@ def _hidden(survey: Survey) -> dict[str, Any] | None:
         "reports_within_cap": affordable_reports(survey),
         "signed": bool(survey.signer),
     }
+
+
+def _ways(survey: Survey) -> str | None:
+    """Say how accurate a label, a lottery and one strictest level are; `None` where levels are not hidden."""
+    if survey.level_channel is None and survey.lottery is None:
+        return None
+    from pldp.planning import compare_hiding, hiding_words  # noqa: PLC0415 - other surveys need no NumPy
+
+    found = compare_hiding(survey, PEOPLE)
+    return hiding_words(survey, PEOPLE, found) if found else None
 
 
 def _drawn(survey: Survey) -> dict[str, Any] | None:
@@ -202,6 +214,8 @@ def _show(console: Console, survey: Survey, content: dict[str, Any], mixed: Any)
         _show_hidden(console, survey, content["hidden_level"])
     if content["lottery"] is not None:
         _show_drawn(console, content["lottery"])
+    if content["hiding"] is not None:
+        console.print(content["hiding"])
     if mixed is not None:
         from pldp.cli.worth import show_shuffled  # noqa: PLC0415 - as above
 

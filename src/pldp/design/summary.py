@@ -145,29 +145,17 @@ def _errors(planned: Plan, place: int) -> dict[str, Any]:
 def _better(planned: Plan) -> dict[str, Any]:
     """Return designs that spend the same total ε, and how to get the best one."""
     if planned.no_designs is not None:
-        return {"words": f"No design is recommended: {planned.no_designs}.", "designs": [], "change": None}
+        return {"words": planned.advice, "designs": [], "change": None}
     given = next(design for design in planned.designs if design.split == "given")
     compared = [design for design in planned.designs if design.fits]
-    best = compared[0]
     designs = [_design(planned, design, given) for design in compared[:SHOWN_DESIGNS]]
-    if best is given:
-        return {"words": "This design is already the best of those compared.", "designs": designs, "change": None}
-    if not given.fits:
-        words = (
-            f"The dearest levels cost ε = {epsilon_text(given.cost)} together, more than the total allows. Best for "
-            f"this total: each person answers {_asked(planned, best)}, at ε that fit."
-        )
-    else:
-        words = (
-            f"Better for the same total ε: each person answers {_asked(planned, best)}. The typical error "
-            f"(root mean square) is then {_ratio(best, given):.2f} times as large."
-        )
-    return {"words": words, "designs": designs, "change": _change(planned, best)}
+    change = None if compared[0] is given else _change(planned, compared[0])
+    return {"words": planned.advice, "designs": designs, "change": change}
 
 
 def _design(planned: Plan, design: Design, given: Design) -> dict[str, Any]:
     return {
-        "asked": _asked(planned, design),
+        "asked": planned.asked(design),
         "split": design.split,
         "error_ratio": round(_ratio(design, given), 3),
         "epsilons": {
@@ -179,11 +167,6 @@ def _design(planned: Plan, design: Design, given: Design) -> dict[str, Any]:
 
 def _ratio(design: Design, given: Design) -> float:
     return float((design.squared_error / given.squared_error) ** 0.5)
-
-
-def _asked(planned: Plan, design: Design) -> str:
-    every = len(planned.survey.questions)
-    return "all questions" if design.ask == every else f"{design.ask} of {every} questions, picked at random"
 
 
 def _change(planned: Plan, best: Design) -> dict[str, Any]:

@@ -39,14 +39,16 @@ _COMPARED: Final = 3
 """Numbers of questions asked for which the best split is found: those that are best with equal parts."""
 
 
-def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, float]]) -> tuple[Design, ...]:
+def compare_designs(
+    survey: Survey, people: int, mixes: Sequence[Mapping[str, float]], *, alike: bool = False
+) -> tuple[Design, ...]:
     """Return the designs that spend the same total per person, best first; the survey as it is among them.
 
     If the survey's total does not allow its own most open levels, the survey as it is comes last (`fits`).
 
     Each level keeps its fraction of a question's budget, and every level uses the mechanism that `auto` would. The
     error of a design is the weighted sum of all variances: of shares at equal shares, and of the mean of a number whose
-    bounds are 0 and 1.
+    bounds are 0 and 1. They are those of results that assume nothing about levels, or that take people to be `alike`.
     """
     everybody = len(survey.questions)
     asked = survey.ask or everybody
@@ -54,7 +56,7 @@ def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, fl
     spent = sum(sorted(given)[-asked:])
     total = spent if survey.total_micro_epsilon is None else min(spent, survey.total_micro_epsilon)
     shares = [share_of(question, mix) for question, mix in zip(survey.questions, mixes, strict=True)]
-    costs, largest = [share.smooth_cost() for share in shares], [share.largest for share in shares]
+    costs, largest = [share.smooth_cost(alike=alike) for share in shares], [share.largest for share in shares]
 
     def design(ask: int, split: str, parts: Sequence[int]) -> Design:
         budgets = tuple(min(part, most) for part, most in zip(parts, largest, strict=True))
@@ -87,10 +89,13 @@ def redesigned(survey: Survey, design: Design) -> Survey:
     return survey_from_mapping(document)
 
 
-def hiding(survey: Survey, epsilon: float | str) -> Survey:
-    """Return the same survey with levels hidden behind a label of this ε."""
-    questions = list(map(_without_channels, survey.document["questions"]))
-    return survey_from_mapping({**survey.document, "questions": questions, "hide_level": {"epsilon": str(epsilon)}})
+def hiding(survey: Survey, epsilon: float | str, by: str = "epsilon", *, keep: bool = False) -> Survey:
+    """Return the same survey with levels hidden behind a label of this ε, or by a `lottery` of it.
+
+    Its mechanisms are those that `auto` takes then, unless they are to be kept.
+    """
+    questions = survey.document["questions"] if keep else list(map(_without_channels, survey.document["questions"]))
+    return survey_from_mapping({**survey.document, "questions": questions, "hide_level": {by: str(epsilon)}})
 
 
 def _without_channels(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, EstimateError, PlanError
-from pldp.estimates import Row, estimate
-from pldp.mechanisms import build_stages
+from pldp.estimates import Row, check_differ, estimate
+from pldp.mechanisms import MICRO, build_stages, epsilon_text
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
+from pldp.planning.hiding import Errors, compare_hiding
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.levels import Levels, pool_levels
+from pldp.planning.levels import LevelMix, Levels, used_mix
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
 from pldp.records import Record
 from pldp.show import Table, panel
@@ -25,7 +26,7 @@ from pldp.survey import ONCE, Question, Survey, repeat_mapping
 from pldp.tallies import Tally
 from pldp.usage import require
 
-LevelMix = Mapping[str, float]
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 _SHOWN = 3
 """Questions in the short form of a plan."""
@@ -39,6 +40,7 @@ class Plan(Record):
     people: int
     level_mix: LevelMix | None
     questions: tuple[QuestionPlan, ...]
+    differ: float | None = None
 
     @cached_property
     def no_designs(self) -> str | None:
@@ -62,7 +64,7 @@ class Plan(Record):
         """
         if self.no_designs is not None:
             return ()
-        mixes = [_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
+        mixes = [used_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
         return compare_designs(self.survey, self.people, mixes)
 
     @cached_property
@@ -77,6 +79,45 @@ class Plan(Record):
             return None
         return shuffle(self.survey, self.people, level_mix=self.level_mix)
 
+    @cached_property
+    def hiding(self) -> Errors:
+        """Errors by question with a label, a lottery and a single strictest level, where levels are hidden."""
+        assumed = {each.question: Assumed(each.shares, each.assumed) for each in self.questions}
+        return compare_hiding(self.survey, self.people, assumed, self.level_mix)
+
+    @property
+    def advice(self) -> str:
+        """What would be better for the same total ε, as a sentence that names the change.
+
+        >>> from pldp import Survey
+        >>> print(plan(Survey.load("examples/commute.toml"), 5000).advice)
+        Better for the same ε: ask each person one of the two questions, at random: margins shrink to 0.70 of these.
+        """
+        if self.no_designs is not None:
+            return f"No design is recommended: {self.no_designs}."
+        best, given = self.designs[0], next(design for design in self.designs if design.split == "given")
+        if best is given:
+            return "This design is already the best of those compared."
+        if not given.fits:
+            costs = f"The dearest levels cost ε = {epsilon_text(given.cost)} together, more than the total allows"
+            return f"{costs}. Best for this total: {self._change(best)}."
+        gain = (best.squared_error / given.squared_error) ** 0.5
+        return f"Better for the same ε: {self._change(best)}: margins shrink to {gain:.2f} of these."
+
+    def asked(self, design: Design) -> str:
+        """Say how many questions each person answers in a design."""
+        every = len(self.survey.questions)
+        return "all questions" if design.ask == every else f"{design.ask} of {every} questions, picked at random"
+
+    def _change(self, design: Design) -> str:
+        """Say how to ask in another design."""
+        every = len(self.survey.questions)
+        if design.ask < every:
+            asked, whole = (_NUMBERS[each] if each < len(_NUMBERS) else each for each in (design.ask, every))
+            return f"ask each person {asked} of the {whole} questions, at random"
+        parts = zip(design.budgets, self.survey.questions, strict=True)
+        return f"ask all, with ε {', '.join(f'{budget / MICRO:.2g} for {each.name}' for budget, each in parts)}"
+
     def best_survey(self) -> Survey:
         """Return the survey in the best design."""
         if self.no_designs is not None:
@@ -86,6 +127,8 @@ class Plan(Record):
 
     def people_for(self, error: float | Mapping[str, float], confidence: float = 0.95) -> Mapping[str, PeopleNeeded]:
         """Return how many people make every interval of a question at most ± error: at plausible, and at worst shares.
+
+        The fields `alike` and `alike_worst` need that people choose their level regardless of their answer.
 
         Parameters
         ----------
@@ -99,9 +142,9 @@ class Plan(Record):
         >>> from pldp import Survey
         >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
         >>> planned.people_for(0.02)["mode"]
-        PeopleNeeded(plausible=18293, worst=20551)
-        >>> plan(Survey.load("examples/shopping.toml"), 10_000).people_for({"spent": 5})
-        {'spent': PeopleNeeded(plausible=13465, worst=21127)}
+        PeopleNeeded(plausible=49251, worst=51313, alike=18293, alike_worst=20551)
+        >>> plan(Survey.load("examples/shopping.toml"), 10_000).people_for({"spent": 5})["spent"].plausible
+        37040
         """
         asked = {each.question: each for each in self.questions}
         wanted = error if isinstance(error, Mapping) else dict.fromkeys(asked, error)
@@ -158,6 +201,7 @@ class Plan(Record):
                 {**each.to_mapping(confidence), **self._quantiles_mapping(each.question, confidence)}
                 for each in self.questions
             ],
+            "hiding": self.hiding,
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
             "repeat": repeat_mapping(self.survey),
@@ -183,7 +227,7 @@ class Plan(Record):
     def __repr__(self) -> str:
         lines = [f"Plan of {self.survey.title!r}: {self.people:,} people, {len(self.questions)} questions"]
         lines += [
-            f"  {each.question}: {each.half_width()}, at worst {each.worst_half_width()}"
+            f"  {each.question}: {each.half_width()}, at worst {each.worst_half_width()}{each.if_alike()}"
             for each in self.questions[:_SHOWN]
         ]
         return "\n".join([*lines, *(["  …"] if len(self.questions) > _SHOWN else [])])
@@ -195,7 +239,7 @@ class Plan(Record):
             "answers",
             "widest 95 % interval",
             "at the worst shares",
-            "people with a threshold instead",
+            "if levels are chosen regardless of answers",
             "a forged report counts as",
         )
         rows = [
@@ -204,7 +248,7 @@ class Plan(Record):
                 f"{each.reports:,.0f}",
                 each.half_width(),
                 each.worst_half_width(),
-                each.threshold_cost,
+                each.alike.half_width(),
                 f"{each.manipulation:.1f} people",
             )
             for each in self.questions
@@ -219,8 +263,12 @@ def plan(
     level_mix: LevelMix | None = None,
     shares: AssumedShares = None,
     hide_level: float | str | None = None,
+    differ: float | None = None,
 ) -> Plan:
     """Return the errors to expect if so many people take part.
+
+    They are those of results that assume nothing about levels; `alike` of a question has those that hold if people
+    choose their level regardless of their answer.
 
     Parameters
     ----------
@@ -238,13 +286,15 @@ def plan(
         half of the people, and numbers are spread evenly. Errors at the worst shares stand beside.
     hide_level
         Plan as if levels were hidden behind a label of this ε.
+    differ
+        Plan also for a declared bound on how people of different levels differ, as `differ` of `estimate`.
 
     Examples
     --------
     >>> from pldp import Survey
     >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
     >>> planned.questions[1].question, planned.questions[1].standard_error.round(4)
-    ('late', array([0.0094, 0.0094]))
+    ('late', array([0.0139, 0.0139]))
     >>> planned.designs[0].ask                    # of the two questions, with the same total ε for each person
     1
     """
@@ -254,25 +304,30 @@ def plan(
     unknown = set(level_mix or ()) - {level.name for level in survey.levels}
     if unknown:
         raise PlanError(f"level_mix must name levels of the survey; {min(unknown)[:40]!r} is none")
+    check_differ(differ)
     planned = survey if hide_level is None else hiding(survey, hide_level)
     assumed = assume_shares(planned, shares)
     questions = tuple(
-        _question_plan(planned, each, people, level_mix, assumed[each.name]) for each in planned.questions
+        _question_plan(planned, each, people, level_mix, assumed[each.name], differ) for each in planned.questions
     )
-    return Plan(planned, people, level_mix, questions)
+    return Plan(planned, people, level_mix, questions, differ)
 
 
 def _question_plan(
-    survey: Survey, question: Question, people: int, level_mix: LevelMix | None, assumed: Assumed
+    survey: Survey,
+    question: Question,
+    people: int,
+    level_mix: LevelMix | None,
+    assumed: Assumed,
+    differ: float | None,
 ) -> QuestionPlan:
     kind, shares = BY_KIND[question.kind], assumed.shares
-    mix = np.array(list(_mix(survey, question, level_mix).values()))
-    if survey.lottery is not None:  # the levels that devices use
-        mix = mix @ np.array(survey.lottery.law(len(mix)))
-    reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
-    chosen = [place for place, share in enumerate(mix) if share > 0]
-    plans = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)
-    levels = Levels(question, question.channels, reports * mix, survey.level_channel)
+    levels = Levels.of(survey, question, people, level_mix)
+    plans = tuple(
+        _level_plan(question, place, reports, shares)
+        for place, reports in enumerate(levels.reports.tolist())
+        if reports > 0
+    )
     return QuestionPlan(
         question=question.name,
         kind=question.kind,
@@ -280,13 +335,14 @@ def _question_plan(
         reach=kind.reach(question),
         shares=shares,
         rows=kind.rows(question, shares),
-        reports=reports,
+        reports=float(levels.reports.sum()),
         standard_error=np.sqrt(levels.variance(shares)),
-        manipulation=pool_levels(question, question.channels, reports * mix, shares)[1],
+        manipulation=levels.manipulation(shares),
         levels=plans,
         assumed=assumed.words,
         remarks=kind.remarks(question),
         advice=kind.advice(question, [level.mechanisms for level in plans]),
+        differ=differ,
         design=levels,
     )
 
@@ -303,16 +359,6 @@ def _check_error(asked: Mapping[str, QuestionPlan], name: str, error: float, *, 
         raise PlanError(f"error is a share, and question {name!r} is a number: give its error by name, {unit}")
     if not 0 < error < math.inf:
         raise PlanError(f"error of question {name!r} must be above 0 and finite, not {error}")
-
-
-def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict[str, float]:
-    """Return the share of each of the question's levels."""
-    names = [level.name for level in question.levels]
-    weights = np.array([1.0 if level_mix is None else float(level_mix.get(name, 0.0)) for name in names])
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        rule = f"weights of at least 0, not all 0 ({', '.join(level.name for level in survey.levels)})"
-        raise PlanError(f"level_mix must give the levels of question {question.name!r} {rule}")
-    return dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
 
 def _level_plan(question: Question, place: int, reports: float, shares: FloatArray) -> LevelPlan:

@@ -33,12 +33,12 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
         from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional
     except ImportError:
         raise PlanError("plot needs matplotlib: pip install 'pldp[plots]'") from None
-    shown = sorted(plan.questions, key=lambda each: -_half_width(each, confidence))[:MOST_LINES]
+    shown = sorted(plan.questions, key=lambda each: -each.half(confidence) / each.reach)[:MOST_LINES]
     figure = Figure(figsize=(9.5, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     people = plan.people * np.geomspace(0.1, 10, 21)
     for colour, each in zip(_COLOURS, shown, strict=False):
-        error = _half_width(each, confidence)
+        error = each.half(confidence) / each.reach
         fewer = np.sqrt(plan.people / people)
         left.plot(people, error * fewer, color=colour, label=_label(each))
         worst = reach_of(confidence) * each.worst.standard_error / each.reach
@@ -66,10 +66,6 @@ def _label(each: QuestionPlan) -> str:
     return each.question[:32] if each.of_shares else f"{each.question[:32]}, of {each.reach:g} {each.unit}".strip()
 
 
-def _half_width(each: QuestionPlan, confidence: float) -> float:
-    return float(each.interval_width(confidence).max()) / 2 / each.reach
-
-
 def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
     """Return the error with all ε scaled, relative to the error as planned (levels shown in both), or no number."""
     question = plan.survey.question(each.question)
@@ -80,7 +76,8 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
     except EpsilonError:  # the mechanism has no channel of such an ε, and the line has a gap
         return float("nan")
     before, after = (
-        float(pool_levels(question, channels, counts, each.shares)[0].max()) for channels in (question.channels, scaled)
+        float(pool_levels(question, channels, counts, each.shares)[0].variance.max())
+        for channels in (question.channels, scaled)
     )
     return float(np.sqrt(after / before)) if before > 0 else 1.0
 

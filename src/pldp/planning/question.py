@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -12,18 +12,24 @@ import numpy as np
 from pldp.errors import PlanError
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE
+from pldp.planning.kinds.kind import SHARE, Expected
 from pldp.planning.levels import Levels, Threshold, compare_thresholds
 from pldp.planning.worst import Worst, find_worst
 from pldp.records import Brief, Record
+from pldp.show import Writer, amounts, percents
 
 
 @dataclass(frozen=True)
 class PeopleNeeded:
-    """How many people make every interval as narrow as wanted: at the assumed shares, and whatever the shares are."""
+    """How many people make every interval as narrow as wanted: at the assumed shares, and whatever the shares are.
+
+    The first two hold however levels are chosen, the others if levels are chosen regardless of answers.
+    """
 
     plausible: int
     worst: int
+    alike: int
+    alike_worst: int
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +56,11 @@ class LevelPlan(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionPlan(Record):
-    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors."""
+    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors.
+
+    Errors hold however people choose levels. `alike` is the same question if they choose them regardless of their
+    answers, and `declared` what to expect if levels differ by at most what was declared.
+    """
 
     question: str
     kind: str
@@ -65,7 +75,20 @@ class QuestionPlan(Record):
     assumed: str  # where those shares come from, in words
     remarks: tuple[str, ...]  # what a reader of the errors should know
     advice: str | None  # what would be better, in words
+    differ: float | None  # what was declared
     design: Levels = field(compare=False)  # what errors are computed from; what takes long waits until it is asked for
+
+    @cached_property
+    def alike(self) -> "QuestionPlan":
+        """The same question if people choose their level regardless of their answer."""
+        levels = replace(self.design, differ=0.0)
+        error, forged = np.sqrt(levels.variance(self.shares)), levels.manipulation(self.shares)
+        return replace(self, standard_error=error, manipulation=forged, design=levels)
+
+    @cached_property
+    def declared(self) -> Expected | None:
+        """What to expect if people of different levels differ by at most what was declared; `None` if nothing was."""
+        return None if self.differ is None else replace(self.design, differ=self.differ).expected(self.shares)
 
     @cached_property
     def worst(self) -> Worst:
@@ -92,6 +115,10 @@ class QuestionPlan(Record):
         """Return the expected width of each interval (both sides together)."""
         return np.asarray(2 * reach_of(confidence) * self.standard_error)
 
+    def half(self, confidence: float = 0.95) -> float:
+        """Return half of the widest interval."""
+        return float(self.interval_width(confidence).max()) / 2
+
     @property
     def of_shares(self) -> bool:
         """Whether what is estimated are shares of the people, and not a number in a unit of its own."""
@@ -101,6 +128,11 @@ class QuestionPlan(Record):
     def contents(self) -> str:
         """What is estimated, in words."""
         return f"{len(self.rows):,} shares" if self.of_shares else ", ".join(self.rows)
+
+    @property
+    def noun(self) -> str:
+        """What people choose from, in words."""
+        return f"{len(self.rows):,} {BY_KIND[self.kind].options}" if self.of_shares else self.contents
 
     @property
     def typical_error(self) -> str:
@@ -115,50 +147,74 @@ class QuestionPlan(Record):
         >>> from pldp import Survey, plan
         >>> spent = plan(Survey.load("examples/shopping.toml"), 1000).questions[2]
         >>> spent.half_width(), spent.worst_half_width()
-        ('± 18.3 euros', '± 23 euros')
+        ('± 30.4 euros', '± 33.5 euros')
         """
-        return f"± {self.amount(float(self.interval_width(confidence).max()) / 2)}"
+        return f"± {self.amount(self.half(confidence))}"
 
     def worst_half_width(self, confidence: float = 0.95) -> str:
         """Return the widest interval at the worst shares in words."""
         return f"± {self.amount(reach_of(confidence) * self.worst.standard_error)}"
 
-    @property
-    def threshold_cost(self) -> str:
-        """How many times as many people the best and the worst threshold in place of personal levels need, in words."""
-        if not self.thresholds:
-            return "no levels to drop"
-        costs = [each.capped for each in self.thresholds] + [each.dropped for each in self.thresholds[1:]]
-        return f"× {min(costs):.2f} to {max(costs):.2f}"
+    def if_alike(self, confidence: float = 0.95) -> str:
+        """Return what to add to a sentence about the interval; nothing where one level is all there is."""
+        several = (self.design.reports > 0).sum() > 1
+        return f", {self.alike.half_width(confidence)} if levels are chosen regardless of answers" if several else ""
 
     def people_for(self, error: float, confidence: float, people: int) -> PeopleNeeded:
         """Return how many people make every interval at most ± error, given the number that the plan is for."""
-        ratios = (
-            reach_of(confidence) * each / error
-            for each in (float(self.standard_error.max()), self.worst.standard_error)
-        )
+        plans = (self, self.alike)
+        errors = [each for own in plans for each in (float(own.standard_error.max()), own.worst.standard_error)]
+        ratios = (reach_of(confidence) * each / error for each in errors)
         return PeopleNeeded(*(max(1, math.ceil(people * ratio**2)) for ratio in ratios))
 
     def amount(self, number: float) -> str:
         """Write an error for people: of shares in percentage points, of numbers in their unit."""
         return f"{100 * number:.3g} pp" if self.of_shares else f"{number:.3g} {self.unit}".strip()
 
+    def margin(self, number: float) -> str:
+        """Write half an interval for people."""
+        return f"± {margin_writer(number, self.unit)(number)}"
+
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return plain data."""
-        widths = self.interval_width(confidence)
+        """Return plain data: rows and worst shares with nothing assumed, if people are alike, and as declared."""
         names = ("question", "kind", "unit", "assumed", "reports", "hiding_cost", "manipulation", "advice")
         of_level = ("level", "epsilon", "mechanism", "best", "reports", "standard_error", "mechanisms")
         return {
             **{name: getattr(self, name) for name in names},
-            "rows": [
-                {"label": label, "assumed": value, "standard_error": float(error), "interval_width": float(width)}
-                for (label, value), error, width in zip(self.rows.items(), self.standard_error, widths, strict=True)
-            ],
-            "worst": self.worst.to_mapping(reach_of(confidence)),
+            "assumes": "nothing",
+            **self.margins(confidence),
+            "alike": self.alike.margins(confidence),
+            "differ": self._declared(confidence),
             "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
             "remarks": list(self.remarks),
             "thresholds": [each.to_mapping() for each in self.thresholds],
         }
+
+    def margins(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return the rows and the worst shares as plain data."""
+        columns = {"standard_error": self.standard_error, "interval_width": self.interval_width(confidence)}
+        return {"rows": self._rows(columns), "worst": self.worst.to_mapping(reach_of(confidence))}
+
+    def _declared(self, confidence: float) -> dict[str, Any] | None:
+        if self.declared is None:
+            return None
+        widths = 2 * self.declared.half_width(reach_of(confidence))
+        columns = {"standard_error": np.sqrt(self.declared.variance), "bias": self.declared.bias}
+        return {"declared": self.differ, "rows": self._rows({**columns, "interval_width": widths})}
+
+    def _rows(self, columns: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+        every = {"label": [*self.rows], "assumed": [*self.rows.values()]}
+        every |= {name: column.tolist() for name, column in columns.items()}
+        return [dict(zip(every, row, strict=True)) for row in zip(*every.values(), strict=True)]
+
+
+def margin_writer(margin: float, unit: str) -> Writer:
+    """Return what writes margins for people, with the digits of this one: of shares in points.
+
+    >>> margin_writer(0.0628, SHARE)(0.0628), margin_writer(0.012, SHARE)(0.012), margin_writer(18.3, "euros")(18.3)
+    ('6 points', '1.2 points', '18 euros')
+    """
+    return replace(percents([margin / 2]), unit=" points") if unit == SHARE else amounts(margin, unit, more=1)
 
 
 def reach_of(confidence: float) -> float:

@@ -7,7 +7,7 @@ from pldp.show.board import board, public_page
 from pldp.show.card import by_level_part, card
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
-from pldp.show.numbers import brief
+from pldp.show.numbers import Writer, amounts, brief, listed, percents
 from pldp.show.page import page, panel, results_body, results_page, snippet, style
 from pldp.show.plots import plot, plot_density
 from pldp.show.qr import qr_svg
@@ -18,6 +18,8 @@ from pldp.show.table import Table, groups_table, make_frame
 __all__ = [
     "BY_KIND",
     "Table",
+    "Writer",
+    "amounts",
     "assumptions",
     "board",
     "brief",
@@ -31,10 +33,12 @@ __all__ = [
     "groups_table",
     "heading",
     "in_full",
+    "listed",
     "make_frame",
     "page",
     "panel",
     "paragraph",
+    "percents",
     "plot",
     "plot_density",
     "public_page",

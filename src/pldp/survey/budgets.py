@@ -51,9 +51,9 @@ class Share:
         """Return the weighted variance by ε, with the channels as they are built."""
         return least_cost([form.cost(self.levels, self.weight) for form in self.forms])
 
-    def smooth_cost(self) -> Cost:
-        """Return a smooth curve near it."""
-        return least_cost([form.smooth_cost(self.levels, self.weight) for form in self.forms])
+    def smooth_cost(self, *, alike: bool = True) -> Cost:
+        """Return a smooth curve near it; the variance is that of people who are alike, or of any."""
+        return least_cost([form.smooth_cost(self.levels, self.weight, alike=alike) for form in self.forms])
 
     def choose(self, part: int) -> tuple[Form, str | None]:
         """Return the best form for a part of the total, and why it was chosen where the file leaves the choice."""

@@ -36,22 +36,22 @@ class Form:
         """Return the levels of a question that may cost this much, in micro-ε, strictest first."""
         return fraction_levels(min(_MOST, int(part / self.price)), fractions)
 
-    def cost(self, levels: "Levels", weight: float) -> Cost:
+    def cost(self, levels: "Levels", weight: float, *, alike: bool = True) -> Cost:
         """Return the weighted variance by what the question may cost, with the channels as they are built."""
 
         def cost(epsilon: float) -> float:
             built = self.variances(self.levels(round(epsilon * MICRO), levels.fractions))
-            return weight * pooled(built, list(levels.mix.values()))
+            return weight * pooled(built, list(levels.mix.values()), alike=alike)
 
         return cost
 
-    def smooth_cost(self, levels: "Levels", weight: float) -> Cost:
+    def smooth_cost(self, levels: "Levels", weight: float, *, alike: bool = True) -> Cost:
         """Return a smooth curve near the same: what `allocate` needs."""
         if self.ideal is None:
-            return tabulate(self.cost(levels, weight))
+            return tabulate(self.cost(levels, weight, alike=alike))
         ideal, price, mix = self.ideal, float(self.price), list(levels.mix.values())
         parts = [float(fraction) / price for fraction in levels.fractions.values()]
-        return tabulate(lambda epsilon: weight * pooled([ideal(part * epsilon) for part in parts], mix))
+        return tabulate(lambda epsilon: weight * pooled([ideal(part * epsilon) for part in parts], mix, alike=alike))
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,17 @@ class Levels:
         return cls({name: fractions[name] for name in ordered}, {name: chosen[name] for name in ordered})
 
 
-def pooled(variances: Sequence[float], mix: Sequence[float]) -> float:
-    """Return the variance of one report whose level is drawn from a mix, the levels being weighted by precision.
+def pooled(variances: Sequence[float], mix: Sequence[float], *, alike: bool = True) -> float:
+    """Return the variance of one report whose level is drawn from a mix.
 
-    >>> pooled([1.0, 4.0], [1, 1])
-    1.6
+    If people of all levels are `alike`, levels are weighted by precision, and otherwise by their people.
+
+    >>> pooled([1.0, 4.0], [1, 1]), pooled([1.0, 4.0], [1, 1], alike=False)
+    (1.6, 2.5)
     """
-    parts = zip(mix, variances, strict=True)
+    parts = list(zip(mix, variances, strict=True))
+    if not alike:
+        return math.fsum(share * variance for share, variance in parts) / math.fsum(mix)
     return math.fsum(mix) / math.fsum(share / variance if variance else math.inf for share, variance in parts)
 
 

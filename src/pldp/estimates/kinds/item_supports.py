@@ -15,7 +15,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.kinds.item_search import Search, SetPart, SetReports
 from pldp.estimates.kinds.item_sets import Baskets, HiddenBaskets, ItemReports
 from pldp.estimates.linear.mix import LevelMix, mix_of
-from pldp.estimates.linear.pooling import decode
+from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results.facts import Facts
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row, make_rows, normal_reach
@@ -356,21 +356,27 @@ def _rule_numbers(supports: FloatArray, covariance: FloatArray) -> Any:
     return np.stack(columns, axis=1).tolist()
 
 
-def hidden_item_variance(
-    channels: Sequence[Channel], label_channel: CategoricalChannel, shares: FloatArray, supports: FloatArray
-) -> FloatArray:
-    """Return the variance of each item's support from one report, if these shares of levels and supports are true.
+def expected_items(
+    channels: Sequence[Channel],
+    label_channel: CategoricalChannel,
+    shares: FloatArray,
+    supports: FloatArray,
+    differ: float | None = 0.0,
+    reports: float | None = None,
+) -> Linear:
+    """Return what would be decoded of each item, if these shares of levels and supports are true.
 
-    Errors shrink with the root of the number of reports.
+    As `expected_reports` for labels: its variance times its reports is that of one report.
 
     >>> from pldp.mechanisms import ItemSet, RandomizedResponse
     >>> channels = [ItemSet.of([epsilon] * 2) for epsilon in (500_000, 2_000_000)]
     >>> label = RandomizedResponse.of(2, 1_000_000)
-    >>> hidden_item_variance(channels, label, np.array([0.5, 0.5]), np.array([0.05, 0.5])).round(2)
+    >>> found = expected_items(channels, label, np.array([0.5, 0.5]), np.array([0.05, 0.5]))
+    >>> (found.variance() * found.reports).round(2)
     array([0.81, 0.93])
     """
     labels = label_arrays(label_channel).matrix() @ shares
-    mix = LevelMix.of(label_channel, np.rint(labels * _MANY).astype(int).tolist())
-    reports = ItemReports(tuple(map(arrays, channels)), (), mix, 0, "population")
-    expected = reports.expected(np.arange(len(supports))[:, None], np.stack([1 - supports, supports], axis=1))
-    return np.asarray(decode(expected, alike=False).variance() * mix.reports)
+    mix = LevelMix.of(label_channel, np.rint(labels * (reports or _MANY)).astype(int).tolist())
+    items = ItemReports(tuple(map(arrays, channels)), (), mix, differ, "population")
+    expected = items.expected(np.arange(len(supports))[:, None], np.stack([1 - supports, supports], axis=1))
+    return decode(expected, differ, alike=False)

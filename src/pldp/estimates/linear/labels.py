@@ -341,7 +341,7 @@ def scaled(covariance: FloatArray, variances: FloatArray) -> FloatArray:
     return np.asarray(covariance * np.outer(scale, scale))
 
 
-def expected_reports(
+def expected_reports(  # noqa: PLR0913
     forms: Sequence[LabelArrays],
     chance: FloatArray,
     mix: FloatArray,
@@ -349,10 +349,12 @@ def expected_reports(
     *,
     visible: bool,
     summed: bool,
+    differ: float | None = 0.0,
+    reports: float | None = None,
 ) -> Linear:
-    """Return what would be decoded from very many reports if these mix and shares are true and levels do not matter.
+    """Return what would be decoded from reports, very many by default, if these mix and shares are true at all levels.
 
-    Its variance times its reports is that of one report.
+    Its variance times its reports is that of one report. A bound on how levels `differ` needs the number of reports.
 
     >>> from pldp.mechanisms import build
     >>> from pldp.mechanisms.arrays import label_arrays
@@ -368,7 +370,7 @@ def expected_reports(
     empty = Evidence(alike, patterns, chance, visible, likely_states=states, known=known)
     chances = empty.expected(slice(0, len(shares)), states, mix[empty.levels])
     counts = np.swapaxes(chances.reshape(len(shares), len(chance), -1), 0, 1)
-    return decode(replace(empty, counts=_MANY * counts))
+    return decode(replace(empty, counts=(reports or _MANY) * counts), differ)
 
 
 @lru_cache(maxsize=64)  # a plan asks for the same few levels at hundreds of shares

@@ -43,7 +43,7 @@ from pldp.estimates.linear.homogeneity import homogeneity_of_vector, stricter_ha
 from pldp.estimates.linear.known import GivenMeans
 from pldp.estimates.linear.mix import MixBounds, source_mix
 from pldp.estimates.linear.patterns import Patterns
-from pldp.estimates.linear.pooling import decode
+from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Homogeneity
 from pldp.mechanisms import CategoricalChannel, Channel
@@ -196,14 +196,19 @@ def _other_decoder(channel: Channel) -> FloatArray:
     return z - other if even @ (z - other) ** 2 > _OTHER * (even @ z**2) else np.zeros_like(z)
 
 
-def expected_mean_variance(
-    channels: Sequence[Channel], label_channel: CategoricalChannel, mix: FloatArray, shares: FloatArray
-) -> float:
-    """Return the variance of a mean on [−1, 1] from hidden levels, times the people, if mix and shares are these."""
+def expected_mean(
+    channels: Sequence[Channel],
+    label_channel: CategoricalChannel,
+    mix: FloatArray,
+    shares: FloatArray,
+    differ: float | None = 0.0,
+    reports: float | None = None,
+) -> Linear:
+    """Return what would be decoded of a mean on [−1, 1] from hidden levels: as `expected_reports` for labels."""
     chance = label_arrays(label_channel).matrix()
     outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
-    reports = NumberCounts(channels, chance, list(_MANY * (chance * mix) @ outputs))
-    return float(decode(reports.hidden_mean()).variance()[0]) * _MANY
+    counts = NumberCounts(channels, chance, list((reports or _MANY) * (chance * mix) @ outputs))
+    return decode(counts.hidden_mean(), differ)
 
 
 def source_cells(fused: Fused, place: int) -> FloatArray:

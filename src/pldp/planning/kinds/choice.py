@@ -1,19 +1,21 @@
 """Plan a choice of one label: the share of each label."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.errors import PlanError
 from pldp.estimates import expected_reports, norm_sub
-from pldp.mechanisms import CategoricalChannel, Channel, names
+from pldp.mechanisms import Channel, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, label_arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
+    Expected,
     Family,
     Given,
+    Hidden,
     OneReport,
     PlannedKind,
     disproportion,
@@ -29,7 +31,7 @@ SEARCHED_BUDGETS: Final = 5
 
 
 class PlannedChoice(PlannedKind[Choice]):
-    """Shares that sum to 1; levels are decoded and pooled for the assumed shares, as estimates do for rough ones."""
+    """Shares that sum to 1; levels are decoded for the assumed shares, as estimates do for rough ones."""
 
     def shares(self, question: Choice, given: Given) -> FloatArray:
         """Return the shares of the labels; by default one of them has half of the people."""
@@ -88,23 +90,16 @@ class PlannedChoice(PlannedKind[Choice]):
         """Return the mechanisms with one budget for a channel with one."""
         return () if channel.per_value else names("labels", per_value=False)
 
-    def hidden_variance(
-        self,
-        question: Choice,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variances of decoded shares, pooled by precision."""
+    def hidden(self, question: Choice, levels: Hidden, shares: FloatArray) -> Expected:
+        """Return what to expect of decoded shares."""
         if len(shares) > LARGEST_DENSE:
             raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
-        if (reports <= 0).any():
+        if (levels.reports <= 0).any():
             raise PlanError("level_mix must give every level some people where levels are hidden")
-        forms, label = [_form(channel) for channel in channels], label_arrays(label_channel).matrix()
-        summed = not question.stages
-        decoded = expected_reports(forms, label, reports / reports.sum(), shares, visible=False, summed=summed)
-        return np.asarray(decoded.variance() * decoded.reports / reports.sum())
+        forms, label = [_form(channel) for channel in levels.channels], label_arrays(levels.label).matrix()
+        expect = partial(expected_reports, visible=False, summed=not question.stages)
+        found = expect(forms, label, levels.mix, shares, differ=levels.differ, reports=levels.counted)
+        return Expected.decoded(found, levels.people)
 
 
 @lru_cache(maxsize=16)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates import hidden_item_variance
+from pldp.estimates import expected_items
 from pldp.mechanisms import (
     LARGEST_EPSILON,
     MICRO,
-    CategoricalChannel,
     Channel,
     Micro,
     build_whole_set,
@@ -22,8 +21,10 @@ from pldp.mechanisms import (
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
+    Expected,
     Family,
     Given,
+    Hidden,
     OneReport,
     PlannedKind,
     as_numbers,
@@ -36,7 +37,9 @@ from pldp.survey import Choices
 
 
 class PlannedChoices(PlannedKind[Choices]):
-    """A share per label, each pooled over levels by its own precision."""
+    """A share per label, each put together over levels by itself."""
+
+    options = "boxes"
 
     def shares(self, question: Choices, given: Given) -> FloatArray:
         """Return the shares of people who have each label: by default one half, each label by itself.
@@ -78,17 +81,10 @@ class PlannedChoices(PlannedKind[Choices]):
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
 
-    def hidden_variance(
-        self,
-        question: Choices,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variance of labels pooled by precision, the error of the mix of levels included."""
-        alone = hidden_item_variance(channels, label_channel, reports / reports.sum(), shares)
-        return np.asarray(alone / reports.sum())
+    def hidden(self, question: Choices, levels: Hidden, shares: FloatArray) -> Expected:
+        """Return what to expect of labels, the error of the mix of levels included."""
+        found = expected_items(levels.channels, levels.label, levels.mix, shares, levels.differ, levels.counted)
+        return Expected.decoded(found, levels.people)
 
     def remarks(self, question: Choices) -> tuple[str, ...]:
         """Name labels without protection."""

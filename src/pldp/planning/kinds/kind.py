@@ -4,11 +4,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from pldp.errors import PlanError
+from pldp.estimates import Linear, biased_reach
 from pldp.mechanisms import CategoricalChannel, Channel, Micro, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Choice, Choices, Question
@@ -41,6 +42,48 @@ class OneReport:
     forged: Numbers  # the most that a forged report can count as, in all rows or in each
 
 
+class Hidden(NamedTuple):
+    """Channels of levels, the label that hides them, how many people chose each, and by how much rows may differ."""
+
+    channels: Sequence[Channel]
+    label: CategoricalChannel
+    reports: FloatArray
+    differ: float | None
+
+    @property
+    def people(self) -> float:
+        """How many there are in all."""
+        return float(self.reports.sum())
+
+    @property
+    def mix(self) -> FloatArray:
+        """The share of people who chose each level."""
+        return np.asarray(self.reports / self.reports.sum())
+
+    @property
+    def counted(self) -> float | None:
+        """How many reports there are, where that matters: a bound counts for more with many."""
+        return self.people if self.differ else None
+
+
+class Expected(NamedTuple):
+    """The variance of each row of the result, and the most that differences between levels may put it off."""
+
+    variance: FloatArray
+    bias: FloatArray
+
+    @classmethod
+    def decoded(cls, linear: Linear, people: float, scale: float = 1.0) -> "Expected":
+        """Return what so many people give, in another unit if there is one."""
+        return cls(scale**2 * linear.variance() * linear.reports / people, scale * linear.bias)
+
+    def half_width(self, reach: float) -> FloatArray:
+        """Return half the width of each interval that reaches so many standard errors where there is no bias."""
+        error = np.sqrt(self.variance)
+        bias = np.divide(self.bias, error, out=np.zeros_like(error), where=error > 0)
+        return np.asarray(error * biased_reach(reach, bias))
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """Shares that depend on one number from 0 to 1, to look for the worst among, and words for them."""
@@ -51,6 +94,9 @@ class Family:
 
 class PlannedKind(ABC, Generic[Q]):
     """The result of a question of one kind, before anybody is asked."""
+
+    options: ClassVar[str] = "answers"
+    """What people choose from, in a word."""
 
     @abstractmethod
     def shares(self, question: Q, given: Given) -> FloatArray:
@@ -112,15 +158,8 @@ class PlannedKind(ABC, Generic[Q]):
         """Return the counts that reports of a level have on average, where they show a distribution; else `None`."""
         return None
 
-    def hidden_variance(
-        self,
-        question: Q,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variance of each row where the levels of these channels are hidden behind this label."""
+    def hidden(self, question: Q, levels: Hidden, shares: FloatArray) -> Expected:
+        """Return what to expect where levels are hidden."""
         raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: {question.hideable()}")
 
 

@@ -8,10 +8,20 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pldp.errors import PlanError
-from pldp.estimates import expected_mean_variance
-from pldp.mechanisms import CategoricalChannel, Channel, Grid, names
+from pldp.estimates import expected_mean
+from pldp.mechanisms import Channel, Grid, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
-from pldp.planning.kinds.kind import Family, Given, OneReport, PlannedKind, as_numbers, earlier_rows, normalise
+from pldp.planning.kinds.kind import (
+    Expected,
+    Family,
+    Given,
+    Hidden,
+    OneReport,
+    PlannedKind,
+    as_numbers,
+    earlier_rows,
+    normalise,
+)
 from pldp.survey import Number
 from pldp.tallies import OutputCounts
 
@@ -20,7 +30,7 @@ STEEPEST: Final = 40.0
 
 
 class PlannedNumber(PlannedKind[Number]):
-    """The mean, pooled over levels by precision."""
+    """The mean."""
 
     def shares(self, question: Number, given: Given) -> FloatArray:
         """Return the shares of the buckets: equal by default, given, or as even as a given mean allows."""
@@ -104,18 +114,11 @@ class PlannedNumber(PlannedKind[Number]):
         sums = np.concatenate([[0.0], np.cumsum(chances / chances.sum())]) * reports
         return OutputCounts(np.diff(np.round(sums)).astype(np.int64))
 
-    def hidden_variance(
-        self,
-        question: Number,
-        channels: Sequence[Channel],
-        label_channel: CategoricalChannel,
-        reports: FloatArray,
-        shares: FloatArray,
-    ) -> FloatArray:
-        """Return the variance of the mean, with that of the mix of levels in it."""
-        people, grid = float(reports.sum()), question.grid
-        variance = expected_mean_variance(channels, label_channel, reports / people, shares)
-        return np.array([variance / people * ((grid.high - grid.low) / 2) ** 2])
+    def hidden(self, question: Number, levels: Hidden, shares: FloatArray) -> Expected:
+        """Return what to expect of the mean, the error of the mix of levels included."""
+        bound = levels.differ and 2 * levels.differ  # on [−1, 1]
+        found = expected_mean(levels.channels, levels.label, levels.mix, shares, bound, levels.counted)
+        return Expected.decoded(found, levels.people, (question.grid.high - question.grid.low) / 2)
 
     def rivals(self, question: Number, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for numbers."""
