@@ -475,7 +475,7 @@ def test_bad_questions_are_refused() -> None:
     for arguments, message in (
         ({"method": "median"}, "method must be one of weights"),
         ({"target": "all"}, "target must be one of"),
-        ({"differ": -1}, "differ must be a share"),
+        ({"differ": 0.05}, "joined services take no bound on differences of levels but 0"),
     ):
         with pytest.raises(EstimateError, match=message):
             mean(fused, **arguments)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from math import inf
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -121,9 +123,9 @@ def test_the_number_of_people_drops_out_for_krr() -> None:
     assert np.allclose(one.covariance, 10 * ten.covariance, rtol=1e-3)
 
 
-def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dict[str, np.ndarray]:
+def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dict[Any, np.ndarray]:
     """Standardised errors of all estimators, runs × values."""
-    found: dict[str, list] = {"moments": [], "joint": [], "precision": [], "size": []}
+    found: dict[Any, list] = {"moments": [], "joint": [], 0: [], None: []}
     for seed in range(repeats):
         hidden = sample(mechanism, people, seed, **options)
         by_moments, joint = moments(hidden), joint_likelihood(hidden, starts=1)
@@ -178,11 +180,11 @@ def collect(mechanism: str, people: int, *, label: str = "0.8", **options) -> Ta
 @pytest.mark.parametrize("mechanism", ["auto", *names("labels", per_value=False)])
 def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     result = collect(mechanism, 60_000)
-    joint, decoded = frequencies(result, "q", method="likelihood", differ=0), frequencies(result, "q")
+    joint, decoded = (frequencies(result, "q", method=method, differ=0) for method in ("likelihood", None))
     for estimate in (joint, decoded):
         assert (np.abs(estimate.shares - SHARES) <= 5.1 * estimate.standard_error).all()
         assert sum(level.share for level in estimate.levels) == pytest.approx(1)
-        assert "does not depend on the value (tested)" in " ".join(estimate.assumptions)
+        assert "does not depend on the value" in " ".join(estimate.assumptions)
         assert estimate.notes == ()
         assert estimate.manipulation > 1
         assert estimate.to_mapping()["levels"][0]["level"] == "a"
@@ -214,7 +216,7 @@ def test_all_people_of_one_level_are_handled() -> None:
 def test_few_reports_are_estimated_with_a_warning() -> None:
     estimate = frequencies(collect("krr", 12), "q")
     assert estimate.notes[0].code == "few-reports"
-    estimate = frequencies(collect("krr", 400, label="0.02"), "q")
+    estimate = frequencies(collect("krr", 400, label="0.02"), "q", differ=0)
     assert estimate.notes[0].code == "labels-say-little"
     assert np.isfinite(estimate.standard_error).all()
 

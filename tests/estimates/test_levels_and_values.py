@@ -338,7 +338,7 @@ def item_groups(supports: tuple[np.ndarray, np.ndarray], seed: int) -> ItemRepor
         channel = ItemSet.of([epsilon * 1_000_000] * len(own))
         truth = np.packbits(generator.random((people, len(own))) < own, axis=1, bitorder="little")
         groups.append((channel, perturb_item_sets(channel, truth, generator)))
-    return ItemReports.of(groups, len(supports[0]), "precision", "population")
+    return ItemReports.of(groups, len(supports[0]), 0, "population")
 
 
 def test_the_test_of_items_keeps_its_rate_where_supports_are_tiny() -> None:
@@ -389,8 +389,7 @@ def test_a_table_notices_levels_that_differ_in_what_two_answers_have_to_do_with_
     assert found.homogeneity.rejected
     assert found.notes[0].code == "levels-disagree"
     assert not any(margin.homogeneity.rejected for margin in found.margins)
-    free = found.assumption_free
-    assert (np.abs(free.shares - 0.25) < 4.9 * free.standard_error).all()
+    assert (np.abs(found.shares - 0.25) < 4.9 * found.standard_error).all()
 
 
 def test_tables_of_levels_that_agree_are_rarely_accused() -> None:

@@ -170,11 +170,12 @@ def test_outputs_that_never_came_are_neither_stalled_on_nor_taken_for_certain(co
     assert (estimate.standard_error > 0).all()
 
 
-def test_a_likelihood_cannot_be_pooled_by_size() -> None:
+def test_a_likelihood_is_refused_where_levels_may_differ() -> None:
     people = Population.of_shares(SURVEY, 500, seed=1)
     counted = tally(SURVEY, simulate_reports(SURVEY, people, seed=1), patterns=True)
-    with pytest.raises(EstimateError, match="takes people of all levels to be alike"):
-        frequencies(counted, "q", method="likelihood", differ=0)
+    for differ in (None, 0.05):
+        with pytest.raises(EstimateError, match="takes people of all levels to be alike"):
+            frequencies(counted, "q", method="likelihood", differ=differ)
 
 
 def test_no_reports_have_no_likelihood() -> None:

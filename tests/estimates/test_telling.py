@@ -60,7 +60,7 @@ def test_where_reports_are_too_few_no_renderer_shows_a_wild_number(name: str, qu
         show.card({**content, "groups": []}),
         " ".join(cell for row in first.rows for cell in row),
     ):
-        assert "too few to say" in text or "Too few reports to say" in text
+        assert "too few to say" in text or "Too few answers to say" in text
         assert not WILD.search(re.sub(r"<style>.*?</style>|\d+(\.\d+)?%|together 100 %", "", text))
     assert "too few" in str(found)
 
@@ -89,7 +89,7 @@ def test_a_mean_says_so_in_its_own_unit() -> None:
     content = found.to_mapping()
     assert content["rows"][0]["too_few"]
     assert "for ± 10 % of the range" in found.notes[0].text
-    assert "Too few reports to say anything about the mean; about" in str(found)
+    assert "Too few answers to say anything about the mean and median; about" in str(found)
     assert "−" not in str(found)
 
 

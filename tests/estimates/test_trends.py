@@ -62,7 +62,7 @@ ASKED: dict[str, Callable[[int], Result]] = {
     "mean of respondents": lambda seed: estimate(counted(seed), "number", target="respondents"),
     "table of respondents": lambda seed: two_way(counted(seed), "choice", "other", target="respondents"),
     "fit": lambda seed: estimate(counted(seed), "choice", method="likelihood", differ=0),
-    "fitted mean": lambda seed: estimate(counted(seed), "number", method="fitted"),
+    "fitted mean": lambda seed: estimate(counted(seed), "number", method="fitted", differ=0),
     "hidden levels": lambda seed: estimate(counted(seed, hiding=True), "choice"),
     "an epsilon per person": personal,
 }

@@ -273,7 +273,7 @@ class Result(Facts, ABC):
         """
         own, other = (each.interval(confidence) for each in (self, alike))
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = float(np.nanmedian((other.high - other.low) / (own.high - own.low)))
+            ratios = (other.high - other.low) / (own.high - own.low)
         rejected = self.homogeneity is not None and self.homogeneity.rejected
         return {
             "method": alike.method,
@@ -282,7 +282,7 @@ class Result(Facts, ABC):
             "p_value": None if self.homogeneity is None else self.homogeneity.p_value,
             "rejected": rejected,
             "unseen_bias": self.unseen_bias,
-            "said": not rejected and ratio <= SHARPER,
+            "said": not rejected and bool(np.median(ratios) <= SHARPER),
         }
 
     @property
@@ -296,7 +296,7 @@ class Result(Facts, ABC):
             return None
         place = self.has_normal_error
         own, other = (np.ravel(each.standard_error)[place] for each in (self, self.alike))
-        left = float(np.sqrt(np.nanmax(np.maximum(own**2 - other**2, 0.0))))
+        left = float(np.sqrt(np.max(np.maximum(own**2 - other**2, 0.0), initial=0.0)))
         return (normal_reach(1 - TEST_LEVEL, max(1, own.size - 1)) + float(ndtri(POWER))) * left
 
     def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
