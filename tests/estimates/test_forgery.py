@@ -256,4 +256,4 @@ def test_honest_examples_are_looked_at_and_raise_no_alarm(example: str) -> None:
         assert result.forgery is not None
         assert result.forgery.tests
         assert not result.forgery.alarmed
-        assert "saw no sign of it" in result._repr_html_()
+        assert "did not find any" in result._repr_html_()

@@ -110,7 +110,7 @@ def test_two_values_that_are_close_cannot_be_told_apart_and_the_number_that_woul
     contrast = np.array([1.0, -1, 0, 0])
     assert error == pytest.approx(np.sqrt(contrast @ found.covariance @ contrast))
     assert error < found.standard_error[:2].sum()
-    assert f"about {lead['ties'][0]['more']:,} more answers would tell, if the estimates are right." in str(found)
+    assert f"about {lead['ties'][0]['more']:,} more answers would tell." in str(found)
     # Draw surveys of that size whose shares are the estimates: about four in five tell the two apart.
     reports = found.reports + lead["ties"][0]["more"]
     channel = label_arrays(build("krr", 4, 1_000_000))

@@ -307,8 +307,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "must have the same target, not 'respondents' and 'population'",
     ),
     "method": (
-        lambda: results(1)["choice"] - estimate(counted(2), "choice"),
-        "must have the same method, not 'unbiased, pooled by size' and 'unbiased, pooled by precision'",
+        lambda: results(1)["choice"] - estimate(counted(2), "choice", differ=0),
+        "must have the same method, not 'unbiased, levels weighted by precision' and 'unbiased, all people count alike'",
     ),
     "confidence": (
         lambda: results(1)["choice"] - estimate(counted(2), "choice", confidence=0.9),
