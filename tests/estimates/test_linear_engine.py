@@ -173,7 +173,7 @@ def test_intervals_of_few_reports_cover(mechanism: str, levels: str) -> None:
 @pytest.mark.parametrize("levels", ["shown", "hidden"])
 def test_a_bound_on_differences_lies_between_no_assumption_and_that_of_precision(levels: str) -> None:
     evidence = drawn("krr", levels, np.outer(MIX, SHARES), 4000, 1).evidence
-    none, some, far = (decode(evidence, None, bound=bound) for bound in (0.0, 0.05, 10.0))
+    none, some, far = (decode(evidence, bound) for bound in (0.0, 0.05, 10.0))
     by_size, errors = decode(evidence, None).estimates, np.sqrt(far.variance())
     assert far.estimates == pytest.approx(by_size, abs=errors.min() / 1000)  # the length of intervals is flat there
     assert (none.variance() <= some.variance() * (1 + 1e-9)).all()
@@ -184,7 +184,7 @@ def test_a_bound_on_differences_lies_between_no_assumption_and_that_of_precision
 
 
 @pytest.mark.parametrize("levels", ["shown", "hidden"])
-def test_the_least_difference_of_levels_is_sure_and_the_bias_that_stays_unseen_is_what_errors_allow(
+def test_the_least_difference_of_levels_is_sure(
     levels: str,
 ) -> None:
     apart = np.outer(MIX, SHARES) + 0.15 * np.outer([1, -1], [1, -1, 0, 0])

@@ -159,7 +159,9 @@ def test_a_result_is_the_mean_and_asking_for_more_gets_one_clear_line() -> None:
             ask()
         assert str(error.value).endswith(line)
         assert "\n" not in str(error.value)
-    assert str(pldp.estimate(tally, method="fitted", differ=0)).endswith(line)  # the whole survey: a missing result with a reason
+    assert str(pldp.estimate(tally, method="fitted", differ=0)).endswith(
+        line
+    )  # the whole survey: a missing result with a reason
     assert found.plot().get_title(loc="left").startswith("q: 4,000 reports")
 
 
