@@ -67,12 +67,12 @@ def test_supports_of_items_are_near_the_truth(target: Any) -> None:
     fused, have, given = baskets(1)
     found = estimate_fused(fused, target=target, min_support=0.25)
     truth = have[given].mean(axis=0) if target == "respondents" else have.mean(axis=0)
-    for each in (found, found.assumption_free):
+    for each in (found, found.alike):
         assert isinstance(each, Result)
         assert (abs(each.estimates - truth) <= Z * each.standard_error).all()
-    assert {("bread",), ("milk",)} <= set(found.sets.sets)  # type: ignore[attr-defined]
-    assert sum(group.weight for group in found.groups) == pytest.approx(1)
-    assert found.notes[-1].code == "joined"
+        assert {("bread",), ("milk",)} <= set(each.sets.sets)  # type: ignore[attr-defined]
+        assert sum(group.weight for group in each.groups) == pytest.approx(1)
+        assert each.notes[-1].code == "joined"
 
 
 def test_errors_of_items_are_those_of_many_collections() -> None:
@@ -82,8 +82,9 @@ def test_errors_of_items_are_those_of_many_collections() -> None:
         fused, _, _ = baskets(100 + seed, 2000)
         found = estimate_fused(fused, largest=1)
         truth = np.array([0.6, 0.4 * 0.6 + 0.4 * 0.5 * 0.4, 0.2, 0.1])
-        scores.append((found.estimates - truth) / found.standard_error)
-    assert abs(np.sqrt(np.mean(np.square(scores))) - 1) < Z / np.sqrt(2 * np.size(scores))
+        scores.append([(each.estimates - truth) / each.standard_error for each in (found, found.alike)])
+    for own in zip(*scores, strict=True):
+        assert abs(np.sqrt(np.mean(np.square(own))) - 1) < Z / np.sqrt(2 * np.size(own))
 
 
 def test_people_in_several_services_make_errors_larger_than_different_people_would() -> None:

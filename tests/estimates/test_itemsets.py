@@ -421,15 +421,17 @@ def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:
     many = np.packbits(generator.random((4000, 4)) < 0.6, axis=1, bitorder="little")
     strict = ItemSet.of([700_000] * 4)
     groups = [(EVEN, perturb_item_sets(EVEN, few, generator)), (strict, perturb_item_sets(strict, many, generator))]
-    pooled = supports(groups, ITEMS, SETS[:1], target="respondents")
+    pooled = supports(groups, ITEMS, SETS[:1], target="respondents", differ=0)
     assert pooled.homogeneity is not None
     assert pooled.homogeneity.rejected
-    assert pooled.notes[0].code == "levels-disagree"
+    assert (pooled.notes[0].code, pooled.notes[0].severity) == ("levels-disagree", "warning")
+    assert "takes them to be alike" in pooled.notes[0].text
     by_size = supports(groups, ITEMS, SETS[:1], target="respondents")
     truth = true_supports(np.concatenate([few, many]))[0]
     assert abs(by_size.support[0] - truth) < 4 * by_size.standard_error[0]
     assert abs(pooled.support[0] - truth) > 4 * pooled.standard_error[0]
-    assert "does not assume" in by_size.notes[0].text
+    assert (by_size.notes[0].code, by_size.notes[0].severity) == ("levels-disagree", "info")
+    assert "alike" not in by_size.notes[0].text
 
 
 def test_the_homogeneity_test_rejects_equal_groups_as_rarely_as_stated() -> None:
@@ -463,7 +465,7 @@ ROWS = people(50, np.random.default_rng(1))
         (lambda: supports([(EVEN, ROWS)], ITEMS[:3], [["a"]]), EstimateError, "as many as the channel has"),
         (lambda: supports([(EVEN, ROWS)], ["a", "a", "b", "c"], [["a"]]), AnswerError, "'a' is there twice"),
         (lambda: supports([], ITEMS, [["a"]]), EstimateError, "nothing to estimate: groups need at least one report"),
-        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], pool="best"), EstimateError, "pool must be one of"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], differ=-0.1), EstimateError, "differ must be a share"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], target="us"), EstimateError, "target must be one of"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]]).interval(1), EstimateError, "confidence must be between"),
         (lambda: itemsets([(EVEN, ROWS)], ITEMS, 0), EstimateError, "min_support must be above 0"),

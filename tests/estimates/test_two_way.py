@@ -214,8 +214,10 @@ def test_tables_that_cannot_be_made_get_one_clear_line() -> None:
         two_way(tally(survey, []), "a", "b")
     with pytest.raises(EstimateError, match="no reports, so there is nothing to estimate"):
         two_way(tally(survey, [], pairs=[PAIR]), "a", "b")
-    with pytest.raises(EstimateError, match="pool must be one of precision, size"):
-        two_way(tally(survey, []), "a", "b", pool="both")
+    with pytest.raises(EstimateError, match="differ must be a share from 0 to below 1, such as 0.05, not 'both'"):
+        two_way(tally(survey, []), "a", "b", differ="both")
+    with pytest.raises(EstimateError, match="tables of several questions take no bound on differences of levels but 0"):
+        two_way(tally(survey, []), "a", "b", differ=0.05)
     large = [{"name": name, "values": [str(v) for v in range(3000)]} for name in "ab"]
     huge = survey_from_mapping({"pldp": 1, "title": "t", "levels": {"l": 1}, "questions": large})
     with pytest.raises(TallyError, match="pairs must have at most 4,194,304 cells, not 3,000 × 3,000"):
