@@ -289,6 +289,7 @@ class Result(Facts, ABC):
     def unseen_bias(self) -> float | None:
         """How far `alike` can be off although its test notices nothing: a shift that is noticed 4 times in 5.
 
+        `None` where there is nothing beside, or where one of both says nothing of any number.
         If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
         best estimate then. A test at the level of ours, of as many labels as are free, sees a shift of D by this much.
         """
@@ -296,7 +297,10 @@ class Result(Facts, ABC):
             return None
         place = self.has_normal_error
         own, other = (np.ravel(each.standard_error)[place] for each in (self, self.alike))
-        left = float(np.sqrt(np.nanmax(np.maximum(own**2 - other**2, 0.0))))
+        known = np.isfinite(own) & np.isfinite(other)
+        if not known.any():
+            return None
+        left = float(np.sqrt(np.maximum(own[known] ** 2 - other[known] ** 2, 0.0).max()))
         return (normal_reach(1 - TEST_LEVEL, max(1, own.size - 1)) + float(ndtri(POWER))) * left
 
     def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
