@@ -20,7 +20,7 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, Z, mean_is, rate_is_at_most, runs
 from helpers.refusals import refused
 from pldp.errors import AnswerError, EstimateError
-from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
+from pldp.estimates import PLAIN_RATES, Rates, Rule, itemsets, supports
 from pldp.estimates.kinds.item_search import Search, SetPart
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.linear.patterns import item_patterns
@@ -264,10 +264,12 @@ def test_basket_is_mined_exactly_as_by_a_library() -> None:
 def test_several_unperturbed_groups_are_mined_like_one() -> None:
     rows = people(1000, np.random.default_rng(3))
     whole = plain(rows, ITEMS, 0.1)
-    parts = itemsets([(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])], ITEMS, 0.1, target="respondents")
-    assert parts.sets == whole.sets
-    assert parts.support == pytest.approx(whole.support)
-    assert parts.standard_error == pytest.approx(0, abs=1e-8)
+    groups = [(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])]
+    for differ in (0, None):
+        parts = itemsets(groups, ITEMS, 0.1, target="respondents", differ=differ)
+        assert parts.sets == whole.sets
+        assert parts.support == pytest.approx(whole.support)
+        assert parts.standard_error == pytest.approx(0, abs=1e-8)
 
 
 def test_a_search_finds_what_is_clearly_frequent_and_nothing_else() -> None:
@@ -380,12 +382,12 @@ def test_a_superset_with_a_smaller_error_keeps_its_subsets_in_the_search() -> No
     assert strict.least_error(3) > strict.least_error(2)
 
 
-def rules_of(seed: int) -> dict[str, tuple[float, float, float, float]]:
+def rules_of(seed: int, differ: float | None) -> Rule:
     generator = np.random.default_rng(seed)
     rows = people(4000, generator)
     level = generator.integers(0, 2, len(rows))
     groups = [(c, perturb_item_sets(c, rows[level == place], generator)) for place, c in enumerate((UNEVEN, EVEN))]
-    found = itemsets(groups, ITEMS, 0.1, largest=2, target="population")
+    found = itemsets(groups, ITEMS, 0.1, largest=2, target="population", differ=differ)
     chosen = {(rule.antecedent, rule.consequent): rule for rule in found.rules(0)}
     return chosen[("a",), ("b",)]
 
@@ -401,8 +403,9 @@ def have_the_stated_size(errors: np.ndarray) -> bool:
     return bool(low <= np.square(errors).sum() <= high)
 
 
-def test_confidence_and_lift_have_the_errors_that_they_state() -> None:
-    found = [rules_of(seed) for seed in range(runs(60, 1500))]
+@pytest.mark.parametrize("differ", [0, None])
+def test_confidence_and_lift_have_the_errors_that_they_state(differ: float | None) -> None:
+    found = [rules_of(seed, differ) for seed in range(runs(60, 1500))]
     confidence, lift = POPULATION[1] / POPULATION[0], POPULATION[1] / POPULATION[0] ** 2
     for name, truth, independent in (("confidence", confidence, POPULATION[0]), ("lift", lift, 1.0)):
         errors = np.array([getattr(rule, f"{name}_error") for rule in found])

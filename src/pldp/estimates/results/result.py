@@ -289,9 +289,9 @@ class Result(Facts, ABC):
     def unseen_bias(self) -> float | None:
         """How far `alike` can be off although its test notices nothing: a shift that is noticed 4 times in 5.
 
-        `None` where there is nothing beside, or where one of both says nothing of any number.
         If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
         best estimate then. A test at the level of ours, of as many labels as are free, sees a shift of D by this much.
+        `None` where there is nothing beside, or where one of both knows no number.
         """
         if self.alike is None:
             return None
