@@ -275,6 +275,17 @@ def test_hidden_levels_are_unbiased_and_cover(same: bool) -> None:
     assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
 
 
+def test_margins_of_hidden_levels_count_levels_as_their_table_does() -> None:
+    reports, margins = counted(hidden("ab"), ("a", "b"), 4_000, 1, same=True), []
+    for differ in (None, 0):
+        table = two_way(reports, "a", "b", differ=differ)
+        for margin in table.margins:
+            alone = estimate(reports, margin.question, differ=differ)
+            np.testing.assert_allclose(margin.consistent(), alone.consistent(), atol=1e-12)
+        margins.append(table.margins[0].consistent())
+    assert np.abs(margins[0] - margins[1]).max() > 1e-3
+
+
 RARE = [0.97, 0.025, 0.005]
 
 

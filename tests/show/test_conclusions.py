@@ -27,14 +27,16 @@ SAID = {
     "a tie": (
         mappings.choice(**lead("car", tie("bike"))),
         [
-            'Between 28 % and 34 % answer "car"; "car" and "bike" cannot be told apart; about 3,000 more answers would tell.'
+            'Between 28 % and 34 % answer "car"; "car" and "bike" cannot be told apart; '
+            "about 3,000 more answers would tell."
         ],
     ),
     "one answer": (mappings.choice(**lead("car", tie("bike", 1))), ["about 1 more answer would tell"]),
     "several ties": (
         mappings.choice(**lead("car", tie("bike"), tie("walk"))),
         [
-            'answer "car"; it cannot be told apart from "bike" and "walk"; about 3,000 more answers would tell it from "bike".'
+            'answer "car"; it cannot be told apart from "bike" and "walk"; '
+            'about 3,000 more answers would tell it from "bike".'
         ],
     ),
     "no largest": (
