@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ SHORT_FUSED = [
     for number, case in enumerate(FUSED_CASES)
     for data in (("bimodal", 2_000, 2.0), ("exponential", 2_000, 1.0))[number % 2 :: 2]
 ]
+FREE = [
+    replace(cell, case=replace(cell.case, free=True, name=f"{cell.case.name}, nothing assumed"))
+    for cell in (*SHORT, *SHORT_FUSED)
+    if not cell.case.free and "likelihood" not in cell.case.name
+]
 SHORT_RUNS = 6
 """Of a cell. A row that never covers is found; one of five runs could not be found by any test."""
 
@@ -42,6 +48,12 @@ def test_intervals_cover_in_a_few_cells(cell: Cell) -> None:
 @pytest.mark.parametrize("cell", SHORT_FUSED, ids=str)
 def test_intervals_of_several_services_cover_in_a_few_cells(cell: Cell) -> None:
     assert list(wrong(judge_runs(cell, SHORT_RUNS), TESTS)) == []
+
+
+@pytest.mark.parametrize("cell", FREE, ids=str)
+def test_intervals_that_assume_nothing_cover_in_a_few_cells(cell: Cell) -> None:
+    """What results say first; the table has those of people who are alike, which are narrower."""
+    assert list(wrong(judge_runs(cell, runs(SHORT_RUNS, 60)), TESTS)) == []
 
 
 @pytest.mark.skipif(not LONG, reason="takes an hour: make test-long")
@@ -63,8 +75,9 @@ def test_intervals_cover(case: AnyCase, shape: str) -> None:
     assert [*found, *(f"all cells: {line}" for line in wrong(pooled, TESTS))] == []
 
 
-def test_results_of_numbers_reach_at_least_as_far_as_the_intervals_that_are_judged() -> None:
-    (case,) = (each for each in CASES if each.name == "number")
+@pytest.mark.parametrize("free", [False, True])
+def test_results_of_numbers_reach_at_least_as_far_as_the_intervals_that_are_judged(free: bool) -> None:
+    (case,) = (replace(each, free=free) for each in CASES if each.name == "number")
     cell = Cell(case, "gamma", 2_000, 2.0)
     counted = case.draw(cell, 1)
     for (judged, marked), (shown, wide) in zip(case.rows(counted), case.rows(counted, whole=True), strict=True):

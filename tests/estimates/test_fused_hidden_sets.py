@@ -67,10 +67,9 @@ def scores(hide: tuple[bool, ...]) -> dict[str, Any]:
     for seed in range(runs(12, 20)):
         fused, _ = services(100 + seed, hide)
         result = estimate_fused(fused, largest=1)
-        free = result.assumption_free
-        assert free is not None
-        found["together"].append((result.estimates - TRUTH) / result.standard_error)
-        found["free"].append((free.estimates - TRUTH) / free.standard_error)
+        for each, own in (("together", result.alike), ("free", result)):
+            assert own is not None
+            found[each].append((own.estimates - TRUTH) / own.standard_error)
     return {kind: np.array(each) for kind, each in found.items()}
 
 
@@ -122,12 +121,10 @@ def test_with_levels_that_have_nothing_to_do_with_each_other_services_share_only
 def test_sets_and_rules_of_hidden_levels_are_near_the_truth(target: Any) -> None:
     fused, have = services(3, (True, True, False), count=6000, gives=1.0)
     result = estimate_fused(fused, min_support=0.1, largest=2, target=target)
-    free = result.assumption_free
-    assert free is not None
+    found: Any = result.alike
     truth = have.mean(axis=0) if target == "respondents" else TRUTH
-    for each in (result, free):
+    for each in (result, found):
         assert (abs(each.estimates - truth) <= Z * each.standard_error).all()
-    found: Any = result
     place = found.sets.sets.index(("bread", "milk"))
     both = (have[:, 0] & have[:, 1]).mean() if target == "respondents" else 0.24
     assert abs(found.sets.support[place] - both) <= Z * found.sets.standard_error[place]
@@ -141,14 +138,14 @@ def test_sets_and_rules_of_hidden_levels_are_near_the_truth(target: Any) -> None
 
 def test_levels_that_depend_on_an_item_are_noticed_and_the_free_supports_hold() -> None:
     result = estimate_fused(services(4, count=6000, depends=0.5)[0], largest=1)
-    free = result.assumption_free
-    assert free is not None
-    assert abs(result.estimates - TRUTH)[0] > Z * result.standard_error[0]
-    assert (abs(free.estimates - TRUTH) <= Z * free.standard_error).all()
-    warned = [note.text for note in result.notes if note.code == "levels-disagree"]
+    alike = result.alike
+    assert alike is not None
+    assert abs(alike.estimates - TRUTH)[0] > Z * alike.standard_error[0]
+    assert (abs(result.estimates - TRUTH) <= Z * result.standard_error).all()
+    warned = [note.text for note in alike.notes if (note.code, note.severity) == ("levels-disagree", "warning")]
     assert len(warned) == 2
     assert all(f"levels of 's{place}'" in text for place, text in enumerate(warned))
-    assert not [note for note in free.notes if note.code == "levels-disagree"]
+    assert not [note for note in result.notes if (note.code, note.severity) == ("levels-disagree", "warning")]
 
 
 def test_one_service_alone_has_the_supports_that_its_own_estimate_has() -> None:
@@ -162,19 +159,22 @@ def test_one_service_alone_has_the_supports_that_its_own_estimate_has() -> None:
     assert alone.facts.manipulation == pytest.approx(part.facts.manipulation, rel=1e-12)
 
 
-def test_by_size_nothing_is_assumed_and_a_method_of_shares_is_refused() -> None:
+def test_alike_is_what_it_would_be_if_asked_for_and_a_method_of_shares_is_refused() -> None:
     fused, _ = services(6)
-    free = estimate_fused(fused, largest=1).assumption_free
-    by_size = estimate_fused(fused, largest=1)
-    assert free is not None
-    assert (by_size.estimates == free.estimates).all()
-    assert by_size.assumption_free is None
+    beside = estimate_fused(fused, largest=1).alike
+    asked = estimate_fused(fused, largest=1, differ=0)
+    assert beside is not None
+    assert (asked.estimates == beside.estimates).all()
+    assert (asked.standard_error == beside.standard_error).all()
+    assert asked.alike is None
+    with pytest.raises(EstimateError, match="joined services take no bound on differences of levels but 0"):
+        estimate_fused(fused, differ=0.05)
     with pytest.raises(EstimateError, match="method must be"):
         estimate_fused(fused, method="likelihood", differ=0)
 
 
 def test_a_result_holds_no_reports() -> None:
     found: Any = estimate_fused(services(7, (True, False))[0], largest=2, min_support=0.1)
-    for each in (found, found.assumption_free):
+    for each in (found, found.alike):
         assert not any(isinstance(own, FusedItems) for own in vars(each.sets).values())
         assert len(pickle.dumps(each.sets)) < 20_000

@@ -121,10 +121,10 @@ def test_derivatives_of_the_likelihood_are_those_of_differences(hidden: tuple[st
         assert model.hessian(point)[place] == pytest.approx(bend, rel=1e-4, abs=1e-4)  # type: ignore[index]
 
 
-@pytest.mark.parametrize("method", ["unbiased", "likelihood"])
+@pytest.mark.parametrize(("method", "differ"), [("unbiased", None), ("unbiased", 0), ("likelihood", 0)])
 @pytest.mark.parametrize("hidden", [(), ("oue",), ("krr", "subset")])
-def test_shares_are_near_the_truth(hidden: tuple[str, ...], method: str) -> None:
-    found = estimate_fused(fuse(services(3, hidden)), method=method)
+def test_shares_are_near_the_truth(hidden: tuple[str, ...], method: Any, differ: float | None) -> None:
+    found = estimate_fused(fuse(services(3, hidden)), method=method, differ=differ)
     assert (abs(found.estimates - SHARES) <= Z * found.standard_error).all()
     assert (found.standard_error < 0.02).all()
     assert found.labels == LABELS
@@ -136,8 +136,10 @@ def test_shares_are_near_the_truth(hidden: tuple[str, ...], method: str) -> None
 
 def test_fusing_is_better_than_the_best_service_alone() -> None:
     fused = fuse(services(4))
-    together = estimate_fused(fused).standard_error
-    alone = [estimate_fused(fused.only(*_of(fused, name))).standard_error for name in ("krr", "oue", "subset")]
+    together = estimate_fused(fused, differ=0).standard_error
+    alone = [
+        estimate_fused(fused.only(*_of(fused, name)), differ=0).standard_error for name in ("krr", "oue", "subset")
+    ]
     assert (together < 0.8 * np.min(alone, axis=0)).all()
 
 
@@ -145,7 +147,7 @@ def _of(fused: Fused, service_name: str) -> list[str]:
     return [source.name for source in fused.sources if source.owner == service_name]
 
 
-def test_people_of_one_service_who_differ_are_noticed_and_the_assumption_free_result_is_right() -> None:
+def test_people_of_one_service_who_differ_are_noticed_and_what_assumes_nothing_is_right() -> None:
     values, generator = people(5)
     others = generator.choice(3, len(values), p=[0.2, 0.3, 0.5])
     strict, open_channel = build("krr", 3, 1_000_000), build("krr", 3, 4_000_000)
@@ -159,19 +161,20 @@ def test_people_of_one_service_who_differ_are_noticed_and_the_assumption_free_re
     truth = np.mean([SHARES, (0.2, 0.3, 0.5)], axis=0)
     assert found.homogeneity is not None
     assert found.homogeneity.rejected
-    assert found.notes[0].code == "levels-disagree"
-    free = found.assumption_free
-    assert free is not None
-    assert (abs(free.estimates - truth) <= Z * free.standard_error).all()
-    assert (abs(found.estimates - truth) > Z * found.standard_error).any()
-    assert estimate_fused(made).estimates == pytest.approx(free.estimates)
+    alike = found.alike
+    assert alike is not None
+    assert [each.notes[0].code for each in (found, alike)] == ["levels-disagree"] * 2
+    assert [each.notes[0].severity for each in (found, alike)] == ["info", "warning"]
+    assert (abs(found.estimates - truth) <= Z * found.standard_error).all()
+    assert (abs(alike.estimates - truth) > Z * alike.standard_error).any()
+    assert estimate_fused(made, differ=0).estimates == pytest.approx(alike.estimates)
 
 
 def test_respondents_have_smaller_errors_than_the_population() -> None:
     fused = fuse(services(6))
-    for method in ("unbiased", "likelihood"):
+    for method, differ in (("unbiased", None), ("unbiased", 0), ("likelihood", 0)):
         errors = [
-            estimate_fused(fused, method=method, target=target).standard_error
+            estimate_fused(fused, method=method, differ=differ, target=target).standard_error
             for target in ("respondents", "population")
         ]  # type: ignore[arg-type]
         assert (errors[0] < errors[1]).all()
@@ -190,6 +193,7 @@ def test_parts_of_different_people_add_up_to_the_whole_with_rows_of_bits() -> No
     added = halves[0] + halves[1]
     assert added.people == halves[0].people + halves[1].people
     assert estimate_fused(added).estimates == pytest.approx(whole.estimates, abs=1e-6)
+    assert estimate_fused(added).alike.estimates == pytest.approx(whole.alike.estimates, abs=1e-6)
     assert added.subsets == fuse(every).subsets
 
 
@@ -259,7 +263,8 @@ def test_services_with_hidden_levels_are_no_copies_because_the_open_level_agrees
     ("options", "message"),
     [
         ({"method": "ua"}, "method must be one of unbiased, likelihood for this kind"),
-        ({"method": "likelihood", "pool": "size"}, "pool must be precision for a likelihood"),
+        ({"method": "likelihood"}, "a likelihood takes people of all levels to be alike: add differ=0"),
+        ({"pool": "size"}, "pool is no option any more: .*differ=0"),
         ({"largest": 2}, "largest does not apply to 'mode', which asks for labels"),
         ({"known": {}}, "known does not apply"),
         ({"colour": 2}, "colour is not an option"),
@@ -295,8 +300,8 @@ def test_levels_that_a_person_has_everywhere_do_not_bias_fitted_shares(hide: tup
             about: dict[str, Any] = {"level": np.array(names)[shown], "levels": names, "channels": channels}
             about |= {"asked": Asked("q", values=LABELS), "label_channel": label if hides else None}
             made.append(Service(f"s{place}", channels[0], np.arange(3000), outputs, **about))
-        found = estimate_fused(fuse(made), method="likelihood", differ=0)
-        free: Any = found.assumption_free
+        fused = fuse(made)
+        found, free = estimate_fused(fused, method="likelihood", differ=0), estimate_fused(fused)
         assert found.method.startswith("maximum likelihood")
         for each, own in scores.items():
             result = free if each else found

@@ -105,9 +105,9 @@ def repeated(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     true, scores, free = np.array([true_support(one) for one in sets]), [], []
     for run in range(runs(25, 2000)):
         given = draw(name, 4000, run)
-        found = supports(given, ITEMS, sets)
+        found = supports(given, ITEMS, sets, differ=0)
         scores.append((found.support - true) / found.standard_error)
-        beside = of_items(ItemReports.of(given, 4, "precision", "population").free())
+        beside = of_items(ItemReports.of(given, 4, None, "population"))
         free.append((beside.support - SUPPORTS) / beside.error)
     return np.array(scores), np.abs(scores) < 1.96, np.array(free)
 
@@ -135,7 +135,7 @@ def test_errors_that_ignore_the_mix_do_not_cover(monkeypatch) -> None:
     drawn = [draw("a budget per box", 40_000, run, 200_000) for run in range(50)]
 
     def covered() -> np.ndarray:
-        found = [supports(each, ITEMS, sets) for each in drawn]
+        found = [supports(each, ITEMS, sets, differ=0) for each in drawn]
         return np.array([np.abs(own.support - true) < 1.96 * own.standard_error for own in found])
 
     right = covered()
@@ -159,8 +159,8 @@ def test_errors_for_the_respondents_leave_out_who_is_asked() -> None:
     true, scores = ticked.mean(axis=0), []
     for _ in range(runs(25, 1000)):  # everybody chooses a level anew: it does not depend on what they have
         given = reports(CHANNELS["a budget per box"], ticked, generator.choice(2, 4000, p=MIX), generator)
-        found = ItemReports.of(given, 4, "precision", "respondents")
-        scores.append([(each.support - true) / each.error for each in map(of_items, (found, found.free()))])
+        found = ItemReports.of(given, 4, 0, "respondents")
+        scores.append([(each.support - true) / each.error for each in map(of_items, (found, found.within(None)))])
     assert rate_is(np.abs(np.array(scores)) < 1.96, 0.95)
 
 
@@ -175,9 +175,9 @@ def dependent(seed: int, change: float, people: int = 20_000) -> HiddenBaskets:
 def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the_assumption() -> None:
     noticed, free, pooled = [], [], []
     for run in range(runs(25, 400)):
-        together = ItemReports.of(dependent(run, 0.5), 4, "precision", "population")
+        together = ItemReports.of(dependent(run, 0.5), 4, 0, "population")
         noticed.append(together.homogeneity.rejected)
-        for groups, scores in ((together.free(), free), (together, pooled)):
+        for groups, scores in ((together.within(None), free), (together, pooled)):
             found = of_items(groups)
             scores.append(float((found.support[0] - SUPPORTS[0]) / found.error[0]))
     assert np.mean(noticed) > 0.9
@@ -187,19 +187,16 @@ def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_levels_that_depend_on_nothing_are_not_noticed(name: str) -> None:
-    found = [
-        ItemReports.of(draw(name, 4000, run), 4, "precision", "population").homogeneity
-        for run in range(runs(40, 10_000))
-    ]
+    found = [ItemReports.of(draw(name, 4000, run), 4, 0, "population").homogeneity for run in range(runs(40, 10_000))]
     rejected = sum(each.rejected for each in found if each is not None)
     assert stats.binom.sf(rejected - 1, len(found), 0.01) > FALSE_ALARM
 
 
 def test_the_difference_that_would_have_been_noticed_is_noticed_with_eighty_percent() -> None:
-    told = ItemReports.of(dependent(0, 0.0), 4, "precision", "population").homogeneity
+    told = ItemReports.of(dependent(0, 0.0), 4, 0, "population").homogeneity
     # A part c of the first item's people more at the open level: shares differ by c·f(1 − f)/(ρ(1 − ρ)) = c.
     found = [
-        ItemReports.of(dependent(run, told.noticed), 4, "precision", "population").homogeneity.rejected
+        ItemReports.of(dependent(run, told.noticed), 4, 0, "population").homogeneity.rejected
         for run in range(runs(40, 600))
     ]
     assert stats.binom.cdf(sum(found), len(found), 0.8) > FALSE_ALARM
@@ -214,9 +211,10 @@ def test_any_false_set_is_reported_with_five_percent_at_most() -> None:
         ticked[:, 1:] |= ticked[:, :1]  # whoever has the first has all
         ticked[:, 1:] &= ticked[:, :1]
         given = reports(CHANNELS["a budget per box"], ticked, generator.choice(2, 5000, p=MIX), generator)
-        false.append(len(itemsets(given, ITEMS, 0.35).sets) > 0)
-    assert stats.binom.sf(sum(false) - 1, len(false), 0.05) > FALSE_ALARM
-    found = itemsets(given, ITEMS, 0.25)
+        false.append([len(itemsets(given, ITEMS, 0.35, differ=differ).sets) > 0 for differ in (0, None)])
+    for own in zip(*false, strict=True):
+        assert stats.binom.sf(sum(own) - 1, len(own), 0.05) > FALSE_ALARM
+    found = itemsets(given, ITEMS, 0.25, differ=0)
     assert {len(one) for one in found.sets} == {1, 2, 3}
     assert found.promise.endswith("at most 0.05")
     assert {rule.antecedent for rule in found.rules(0.9)} > {("a",), ("b", "c")}
@@ -242,12 +240,15 @@ def test_a_result_from_hidden_levels_is_like_any_other(keys: dict[str, str]) -> 
     result = pldp.estimate(tally, "q", min_support=0.05)
     low, high = result.interval(1 - FALSE_ALARM)
     assert ((low < SUPPORTS) & (high > SUPPORTS)).all()
+    low, high = result.alike.interval(1 - FALSE_ALARM)
+    assert ((low < SUPPORTS) & (high > SUPPORTS)).all()
     assert [level.level for level in result.levels] == ["strict", "middle", "open"]
     assert sum(level.share for level in result.levels) == pytest.approx(1)
-    assert result.assumption_free.method == "unbiased, hidden levels pooled by size"
-    assert result.assumption_free.standard_error.min() > result.standard_error.max()
-    assert any("does not depend on the value (tested" in each for each in result.assumptions)
-    assert any("may depend on the value in any way" in each for each in result.assumption_free.assumptions)
+    assert result.method == "unbiased, hidden levels all people count alike"
+    assert result.alike.method == "unbiased, hidden levels levels weighted by precision"
+    assert result.standard_error.min() > result.alike.standard_error.max()
+    assert any("does not depend on the value" in each for each in result.alike.assumptions)
+    assert any("may depend on the value in any way" in each for each in result.assumptions)
     assert result.homogeneity.noticed > 0
     assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
     assert json.loads(json.dumps(result.to_mapping()))["levels"][0]["level"] == "strict"
@@ -267,29 +268,32 @@ def test_a_result_from_hidden_levels_is_like_any_other(keys: dict[str, str]) -> 
 def test_a_known_mix_makes_errors_smaller_and_a_wrong_one_is_noticed() -> None:
     tally, third = counted(hide=0.2), 1 / 3
     plain = pldp.estimate(tally, "q", largest=1)
-    known = pldp.estimate(tally, "q", largest=1, mix={"strict": third, "middle": third, "open": third})
-    bounded = pldp.estimate(tally, "q", largest=1, mix={"strict": (0.25, 0.4), "open": (0.25, 0.4)})
-    assert known.standard_error[3] < bounded.standard_error[3] < plain.standard_error[3]
+    given = pldp.estimate(tally, "q", largest=1, mix={"strict": third, "middle": third, "open": third})
+    bounded = pldp.estimate(tally, "q", largest=1, mix={"strict": (0.25, 0.4), "open": (0.25, 0.4)}, differ=0)
+    known = given.alike
+    assert known.standard_error[3] < bounded.standard_error[3] < plain.alike.standard_error[3]
     low, high = known.interval(1 - FALSE_ALARM)
     assert ((low < SUPPORTS) & (high > SUPPORTS)).all()
     assert any("the shares of the levels are the given ones" in each for each in known.assumptions)
-    assert any("is not used here" in each for each in known.assumption_free.assumptions)
-    assert known.assumption_free.support == pytest.approx(plain.assumption_free.support)
-    wrong = pldp.estimate(counted(), "q", largest=1, mix={"strict": 0.9})
+    assert any("is not used here" in each for each in given.assumptions)
+    assert given.support == pytest.approx(plain.support)
+    wrong = pldp.estimate(counted(), "q", largest=1, mix={"strict": 0.9}, differ=0)
     assert "mix-contradicted" in {note.code for note in wrong.notes}
 
 
-def test_supports_that_assume_nothing_are_left_out_where_they_would_say_nothing() -> None:
+def test_supports_that_assume_nothing_are_marked_where_they_say_nothing() -> None:
     result = pldp.estimate(counted(people=300, hide=0.1), "q")
-    assert result.assumption_free is None
-    assert {"labels-say-little", "no-assumption-free"} <= {note.code for note in result.notes}
+    assert all(row["too_few"] > 300 for row in result.marked())
+    assert "too-few-to-say" in {note.code for note in result.notes}
+    assert not any("too_few" in row for row in result.alike.marked())
+    assert "labels-say-little" in {note.code for note in result.alike.notes}
 
 
 def test_a_plan_says_the_errors_that_an_estimate_has() -> None:
     for keys in ({}, {"budget": "set"}, {"budget": "set", "at_most": 4}):
         asked = survey(**keys)
         planned = pldp.plan(asked, 20_000, shares={"q": SUPPORTS.tolist()}).questions[0]
-        found = pldp.estimate(counted(**keys), "q", largest=1)
+        found = pldp.estimate(counted(**keys), "q", largest=1, differ=0)
         assert found.standard_error == pytest.approx(planned.standard_error, rel=0.06)
         assert planned.hiding_cost > 1
 

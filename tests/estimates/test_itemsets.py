@@ -20,7 +20,7 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, Z, mean_is, rate_is_at_most, runs
 from helpers.refusals import refused
 from pldp.errors import AnswerError, EstimateError
-from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
+from pldp.estimates import PLAIN_RATES, Rates, Rule, itemsets, supports
 from pldp.estimates.kinds.item_search import Search, SetPart
 from pldp.estimates.kinds.item_sets import ItemReports
 from pldp.estimates.linear.patterns import item_patterns
@@ -264,10 +264,12 @@ def test_basket_is_mined_exactly_as_by_a_library() -> None:
 def test_several_unperturbed_groups_are_mined_like_one() -> None:
     rows = people(1000, np.random.default_rng(3))
     whole = plain(rows, ITEMS, 0.1)
-    parts = itemsets([(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])], ITEMS, 0.1, target="respondents")
-    assert parts.sets == whole.sets
-    assert parts.support == pytest.approx(whole.support)
-    assert parts.standard_error == pytest.approx(0, abs=1e-8)
+    groups = [(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])]
+    for differ in (0, None):
+        parts = itemsets(groups, ITEMS, 0.1, target="respondents", differ=differ)
+        assert parts.sets == whole.sets
+        assert parts.support == pytest.approx(whole.support)
+        assert parts.standard_error == pytest.approx(0, abs=1e-8)
 
 
 def test_a_search_finds_what_is_clearly_frequent_and_nothing_else() -> None:
@@ -380,12 +382,12 @@ def test_a_superset_with_a_smaller_error_keeps_its_subsets_in_the_search() -> No
     assert strict.least_error(3) > strict.least_error(2)
 
 
-def rules_of(seed: int) -> dict[str, tuple[float, float, float, float]]:
+def rules_of(seed: int, differ: float | None) -> Rule:
     generator = np.random.default_rng(seed)
     rows = people(4000, generator)
     level = generator.integers(0, 2, len(rows))
     groups = [(c, perturb_item_sets(c, rows[level == place], generator)) for place, c in enumerate((UNEVEN, EVEN))]
-    found = itemsets(groups, ITEMS, 0.1, largest=2, target="population")
+    found = itemsets(groups, ITEMS, 0.1, largest=2, target="population", differ=differ)
     chosen = {(rule.antecedent, rule.consequent): rule for rule in found.rules(0)}
     return chosen[("a",), ("b",)]
 
@@ -401,8 +403,9 @@ def have_the_stated_size(errors: np.ndarray) -> bool:
     return bool(low <= np.square(errors).sum() <= high)
 
 
-def test_confidence_and_lift_have_the_errors_that_they_state() -> None:
-    found = [rules_of(seed) for seed in range(runs(60, 1500))]
+@pytest.mark.parametrize("differ", [0, None])
+def test_confidence_and_lift_have_the_errors_that_they_state(differ: float | None) -> None:
+    found = [rules_of(seed, differ) for seed in range(runs(60, 1500))]
     confidence, lift = POPULATION[1] / POPULATION[0], POPULATION[1] / POPULATION[0] ** 2
     for name, truth, independent in (("confidence", confidence, POPULATION[0]), ("lift", lift, 1.0)):
         errors = np.array([getattr(rule, f"{name}_error") for rule in found])
@@ -421,15 +424,17 @@ def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:
     many = np.packbits(generator.random((4000, 4)) < 0.6, axis=1, bitorder="little")
     strict = ItemSet.of([700_000] * 4)
     groups = [(EVEN, perturb_item_sets(EVEN, few, generator)), (strict, perturb_item_sets(strict, many, generator))]
-    pooled = supports(groups, ITEMS, SETS[:1], target="respondents")
+    pooled = supports(groups, ITEMS, SETS[:1], target="respondents", differ=0)
     assert pooled.homogeneity is not None
     assert pooled.homogeneity.rejected
-    assert pooled.notes[0].code == "levels-disagree"
+    assert (pooled.notes[0].code, pooled.notes[0].severity) == ("levels-disagree", "warning")
+    assert "takes them to be alike" in pooled.notes[0].text
     by_size = supports(groups, ITEMS, SETS[:1], target="respondents")
     truth = true_supports(np.concatenate([few, many]))[0]
     assert abs(by_size.support[0] - truth) < 4 * by_size.standard_error[0]
     assert abs(pooled.support[0] - truth) > 4 * pooled.standard_error[0]
-    assert "does not assume" in by_size.notes[0].text
+    assert (by_size.notes[0].code, by_size.notes[0].severity) == ("levels-disagree", "info")
+    assert "alike" not in by_size.notes[0].text
 
 
 def test_the_homogeneity_test_rejects_equal_groups_as_rarely_as_stated() -> None:
@@ -463,7 +468,7 @@ ROWS = people(50, np.random.default_rng(1))
         (lambda: supports([(EVEN, ROWS)], ITEMS[:3], [["a"]]), EstimateError, "as many as the channel has"),
         (lambda: supports([(EVEN, ROWS)], ["a", "a", "b", "c"], [["a"]]), AnswerError, "'a' is there twice"),
         (lambda: supports([], ITEMS, [["a"]]), EstimateError, "nothing to estimate: groups need at least one report"),
-        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], pool="best"), EstimateError, "pool must be one of"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], differ=-0.1), EstimateError, "differ must be a share"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], target="us"), EstimateError, "target must be one of"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]]).interval(1), EstimateError, "confidence must be between"),
         (lambda: itemsets([(EVEN, ROWS)], ITEMS, 0), EstimateError, "min_support must be above 0"),

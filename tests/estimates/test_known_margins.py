@@ -165,17 +165,17 @@ def mixed(mechanism: str) -> Survey:
     return survey_from_mapping({"pldp": 1, "title": "t", "levels": MIXED, "questions": questions})
 
 
-@pytest.mark.parametrize(("mechanism", "pool"), [("oue", "precision"), ("subset", "size")])
-def test_levels_of_any_mechanism_are_pooled(mechanism: str, pool: str) -> None:
-    """Pooled by size, levels may depend on the group: its people choose the open one in another proportion."""
+@pytest.mark.parametrize(("mechanism", "differ"), [("oue", 0), ("subset", None)])
+def test_levels_of_any_mechanism_are_pooled(mechanism: str, differ: float | None) -> None:
+    """With nothing assumed, levels may depend on the group: its people choose the open one in another proportion."""
     generator, people, count = np.random.default_rng(3), 2000, runs(40, 600)
     table = answering(GIVEN, KNOWN, READY)
     cell = generator.choice(9, people * count, p=table.ravel())
-    choice = generator.random(people * count) < (np.array([0.2, 0.5, 0.8])[cell % 3] if pool == "size" else 0.5)
+    choice = generator.random(people * count) < (np.array([0.2, 0.5, 0.8])[cell % 3] if differ is None else 0.5)
     population = Population({"a": cell // 3, "m": cell % 3}, {name: choice.astype(int) for name in "am"})
     survey = mixed(mechanism)
     found = [
-        correct_shares(tally_batch(survey, batch, pairs=[("m", "a")]), "a", known(KNOWN), pool=pool)
+        correct_shares(tally_batch(survey, batch, pairs=[("m", "a")]), "a", known(KNOWN), differ=differ)
         for batch in simulate_reports(survey, population, seed=4, rows=people)
     ]
     assert len(found) == count
@@ -185,7 +185,7 @@ def test_levels_of_any_mechanism_are_pooled(mechanism: str, pool: str) -> None:
     assert all(mean_is(column, 0.0) for column in errors.T)
     ratio = (errors**2).mean(axis=0) / np.mean([each.standard_error**2 for each in found], axis=0)
     assert 0.6 < ratio.mean() < 1.5
-    assert (found[0].assumption_free is not None) is (pool == "precision")
+    assert (found[0].alike is not None) is (differ is None)
 
 
 # --- groups too small to correct for ---
@@ -330,28 +330,32 @@ HARDLY = np.array([0.02, 0.5, 0.3])
 
 
 def small_group_of(asked: str) -> tuple[list[Shares], list[Shares]]:
-    """Correct reports of two levels, and return what comes by precision and by size, where there is that."""
+    """Correct reports of two levels, and return what comes of people who are alike, and of any where that can be."""
     survey = survey_from_mapping(HIDDEN) if asked == "hidden" else mixed(asked)
-    table, found = answering(GIVEN, SMALL, HARDLY), []
+    table, alike, free = answering(GIVEN, SMALL, HARDLY), list[Shares](), list[Shares]()
     for seed in range(runs(6, 300)):
         generator = np.random.default_rng(seed)
         cell, level = generator.choice(9, 20_000, p=table.ravel()), generator.integers(0, 2, 20_000, dtype=np.uint8)
         people = Population({"a": cell // 3, "m": cell % 3}, dict.fromkeys("am", level))
         counted = tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("a", "m")])
-        found.append(estimate(counted, "a", known=known(SMALL)))
-    return found, [each.assumption_free for each in found if each.assumption_free is not None]
+        try:
+            free.append(estimate(counted, "a", known=known(SMALL)))
+            alike.append(free[-1].alike)
+        except EstimateError:  # too little is certain if nothing is assumed
+            alike.append(estimate(counted, "a", known=known(SMALL), differ=0))
+    return alike, free
 
 
 @pytest.mark.parametrize("asked", ["krr", "oue", "hidden"])
 def test_small_groups_are_left_out_at_all_levels_too(asked: str) -> None:
-    """Two levels that show or are hidden, together and by size; all judgements err with .01 at most."""
+    """Two levels that show or are hidden, alike or not; all judgements err with .01 at most."""
     truth, found = GIVEN @ SMALL, small_group_of(asked)
     assert np.mean([each.bias is not None for own in found for each in own]) > 0.95
     hits = [np.array([(low <= truth) & (truth <= high) for low, high in (each.interval(0.95) for each in own)])
             for own in found]  # fmt: skip
     assert len(hits[1]) > 0.9 * len(hits[0])
     rows = {(f"{asked}: a{place} {way}", True): [*column]
-            for way, own in zip(("together", "by size"), hits, strict=True)
+            for way, own in zip(("alike", "nothing assumed"), hits, strict=True)
             for place, column in enumerate(own.T)}  # fmt: skip
     assert not [*wrong(rows, 3 * len(rows))]
 
@@ -524,7 +528,7 @@ def test_a_result_says_who_answered_and_what_it_assumes() -> None:
     (note,) = [note for note in found.notes if note.code == "who-answered"]
     assert "shares of 'm' are m0 " in note.text
     assert "instead of 20.0 %" in note.text
-    assert found.method == "unbiased, pooled by precision, corrected to the known shares of 'm'"
+    assert found.method == "unbiased, all people count alike, corrected to the known shares of 'm'"
     assert "among people of the same answer to 'm', those who reported are like those who did not" in found.assumptions
     assert found.target == "population"
     with pytest.raises(EstimateError, match="must be one of unbiased"):
@@ -568,7 +572,8 @@ def test_options_that_contradict_a_correction_are_refused() -> None:
         estimate(counted, "a", known=known(KNOWN), target="respondents")
     with pytest.raises(EstimateError, match="must be one of unbiased, not 'likelihood'"):
         estimate(counted, "a", known=known(KNOWN), method="likelihood")
-    assert estimate(counted, "a", known=known(KNOWN), pool="size").assumption_free is None
+    with pytest.raises(EstimateError, match="take no bound on differences of levels but 0"):
+        estimate(counted, "a", known=known(KNOWN), differ=0.05)
     with pytest.raises(EstimateError, match=r"not tallied as a pair; tally the reports with pairs=\[\('a', 'm'\)\]"):
         estimate(replace(counted, pairs={}), "a", known=known(KNOWN))
     apart = replace(Tally.empty(counted.survey, pairs=[("a", "m")]), counts=counted.counts)
@@ -590,8 +595,8 @@ def corrected_hidden() -> list[Shares]:
 
 
 def test_hidden_levels_are_corrected_too() -> None:
-    """Whether or not they are taken to be alike; in the short form the twin's intervals are a third as wide."""
-    for found in (corrected_hidden(), [each.assumption_free for each in corrected_hidden()]):
+    """Whether or not people are taken to be alike; in the short form the twin's intervals are a third as wide."""
+    for found in (corrected_hidden(), [each.alike for each in corrected_hidden()]):
         hits = np.array([covers(each, TRUTH).mean() for each in found])
         assert mean_is(hits, 0.95) or hits.mean() > 0.95, hits.mean()
         assert not mean_is([covers(each, TRUTH, runs(33, 67) / 100).mean() for each in found], 0.95)
@@ -624,7 +629,7 @@ def test_both_orders_of_a_pair_give_the_same() -> None:
     ((cell, counts),) = counted.pairs.items()
     turned = TableCounts(counts.marked.T)
     other = replace(counted, pairs={(cell[1], cell[0]): turned})
-    for pool in ("precision", "size"):
-        one, two = (estimate(each, "a", known=known(KNOWN), pool=pool) for each in (counted, other))
+    for differ in (0, None):
+        one, two = (estimate(each, "a", known=known(KNOWN), differ=differ) for each in (counted, other))
         assert np.allclose(one.shares, two.shares)
         assert np.allclose(one.standard_error, two.standard_error)

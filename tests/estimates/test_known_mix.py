@@ -148,13 +148,25 @@ def collect(hide: bool = True) -> pldp.Tally:
 
 
 def test_the_result_says_what_was_given() -> None:
-    found = pldp.estimate(collect(), "q", mix={"strict": (0.4, 0.6)})
+    found = pldp.estimate(collect(), "q", mix={"strict": (0.4, 0.6)}, differ=0)
     assert (
         "the shares of the levels lie within the given bounds: strict 0.4 to 0.6, open 0.4 to 0.6" in found.assumptions
     )
     found = pldp.estimate(collect(), mix={"strict": 0.5})["q"]
-    assert "the shares of the levels are the given ones: strict 0.5, open 0.5" in found.assumptions
-    assert any("not used" in each for each in found.assumption_free.assumptions)
+    assert "the shares of the levels are the given ones: strict 0.5, open 0.5" in found.alike.assumptions
+    assert any("not used" in each for each in found.assumptions)
+    assert not any("not used" in each for each in found.alike.assumptions)
+
+
+def test_what_assumes_nothing_does_without_the_mix() -> None:
+    """A mix that labels contradict moves what takes people to be alike, and nothing else."""
+    reports = collect()
+    plain, given = (pldp.estimate(reports, "q", mix=mix) for mix in (None, {"strict": 0.05}))
+    assert (given.shares == plain.shares).all()
+    assert (given.standard_error == plain.standard_error).all()
+    assert abs(given.alike.shares - plain.alike.shares).max() > 0.01
+    assert "mix-contradicted" in {note.code for note in given.alike.notes}
+    assert "mix-contradicted" not in {note.code for note in given.notes}
 
 
 @pytest.mark.parametrize(

@@ -96,16 +96,17 @@ KINDS = [("a", "s"), ("s", "t"), ("a", "w"), ("b", "n"), ("a", "b", "s"), ("b", 
 def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> None:
     """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not.
 
-    In the short form the twin's are made five times narrower.
+    Whether or not people of all levels are taken to be alike; in the short form the twin's are five times narrower.
     """
     survey, truth = form("".join(names)), true_shares(names)
     found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(10, 1000))]
-    z = np.array([(table.shares - truth) / table.standard_error for table in found])
-    # A cell's mean z over r runs has the error 1/√r; 5.3 of them are passed once in 10⁷.
-    assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
-    covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
-    assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
-    assert not mean_is([float((np.abs(each) <= runs(2, 4) / 5).mean()) for each in z], 0.95)
+    for tables in (found, [table.alike for table in found]):
+        z = np.array([(table.shares - truth) / table.standard_error for table in tables])
+        # A cell's mean z over r runs has the error 1/√r; 5.3 of them are passed once in 10⁷.
+        assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
+        covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
+        assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
+        assert not mean_is([float((np.abs(each) <= runs(2, 4) / 5).mean()) for each in z], 0.95)
 
 
 @cache
@@ -113,9 +114,11 @@ def small_table(names: tuple[str, ...]) -> Table:
     return cross(counted(form("".join(names)), names, 1500, 3), names)
 
 
+@pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("names", KINDS, ids="×".join)
-def test_the_consistent_table_fits_every_question(names: tuple[str, ...]) -> None:
-    table = small_table(names)
+def test_the_consistent_table_fits_every_question(names: tuple[str, ...], alike: bool) -> None:
+    """Tables and their margins count levels in the same way."""
+    table = small_table(names).alike if alike else small_table(names)
     found = table.consistent()
     assert found.min() >= 0
     assert found.shape == table.shares.shape
@@ -134,14 +137,15 @@ def test_questions_can_be_asked_for_in_any_order() -> None:
     one = three_way(reports, *names)
     for order in ((2, 0, 1), (1, 0, 2), (2, 1, 0)):
         other = three_way(reports, *(names[place] for place in order))
-        np.testing.assert_allclose(other.shares, one.shares.transpose(order))
-        np.testing.assert_allclose(other.standard_error, one.standard_error.transpose(order))
-        np.testing.assert_allclose(other.consistent(), one.consistent().transpose(order), atol=1e-9)
-        assert other.labels[0] == tuple(one.labels[0][place] for place in order)
+        for turned, table in ((other, one), (other.alike, one.alike)):
+            np.testing.assert_allclose(turned.shares, table.shares.transpose(order))
+            np.testing.assert_allclose(turned.standard_error, table.standard_error.transpose(order))
+            np.testing.assert_allclose(turned.consistent(), table.consistent().transpose(order), atol=1e-9)
+            assert turned.labels[0] == tuple(table.labels[0][place] for place in order)
 
 
 def test_the_counts_of_three_questions_hold_those_of_two() -> None:
-    """The whole of the third question is the pair: the same marks, and the same shares if pooled by size."""
+    """The whole of the third question is the pair: the same marks, and the same shares."""
     survey = form("abs")
     values, _ = everybody(3000, 4)
     levels = {name: np.zeros(3000, np.uint8) for name in "abs"}
@@ -206,14 +210,15 @@ def test_intervals_of_ranges_hold_beside_an_atom_and_those_of_the_smooth_curve_o
     for seed in range(times):
         people = Population.of_shares(survey, number, {"b": [0.3, 0.7], "n": shares}, seed=seed)
         table = two_way(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("b", "n")]), "b", "n")
-        low, high = (np.ravel(end) for end in table.interval(0.95))
-        assert ((low <= truth) & (truth <= high)).all()
-        low, high = (np.ravel(end) for end in table.interval(0.95, smooth=True))
+        for each in (table, table.alike):
+            low, high = (np.ravel(end) for end in each.interval(0.95))
+            assert ((low <= truth) & (truth <= high)).all()
+            assert each.conservative.all()
+            assert "conservative-intervals" in {note.code for note in each.notes}
+            rows = each.records()
+            assert all(row["low"] <= row["smooth_low"] <= row["smooth_high"] <= row["high"] for row in rows)
+        low, high = (np.ravel(end) for end in table.alike.interval(0.95, smooth=True))
         smooth += int(((low <= truth) & (truth <= high)).all())
-        assert table.conservative.all()
-        assert "conservative-intervals" in {note.code for note in table.notes}
-        rows = table.records()
-        assert all(row["low"] <= row["smooth_low"] <= row["smooth_high"] <= row["high"] for row in rows)
     # With 8,000 people the smooth curve's hold in about 3 of 10 runs, so in all six in 1 of 2,000.
     assert hide is not None or smooth <= runs(times - 1, times // 2)
     turned = cross(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("b", "n")]), ("n", "b"))
@@ -261,13 +266,24 @@ def test_hidden_levels_are_unbiased_and_cover(same: bool) -> None:
     survey, truth = hidden("ab"), true_shares(("a", "b"))
     people = runs(6_000, 20_000)
     found = [two_way(counted(survey, ("a", "b"), people, seed, same=same), "a", "b") for seed in range(runs(20, 1000))]
-    for tables in (found, [table.assumption_free for table in found]):
+    for tables in ([table.alike for table in found], found):
         z = np.array([(table.shares - truth) / table.standard_error for table in tables])
         assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
         assert 0.6 < (z**2).mean() < 1.6
         covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
         assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
     assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
+
+
+def test_margins_of_hidden_levels_count_levels_as_their_table_does() -> None:
+    reports, margins = counted(hidden("ab"), ("a", "b"), 4_000, 1, same=True), []
+    for differ in (None, 0):
+        table = two_way(reports, "a", "b", differ=differ)
+        for margin in table.margins:
+            alone = estimate(reports, margin.question, differ=differ)
+            np.testing.assert_allclose(margin.consistent(), alone.consistent(), atol=1e-12)
+        margins.append(table.margins[0].consistent())
+    assert np.abs(margins[0] - margins[1]).max() > 1e-3
 
 
 RARE = [0.97, 0.025, 0.005]
@@ -293,10 +309,11 @@ def rare_hits(tables: Iterable[Table]) -> np.ndarray:
 def test_cells_that_few_reports_speak_for_cover(hide: float | None) -> None:
     """Exact binomial tests at 1e-6; the twin has normal intervals with a quarter of the errors."""
     times = runs(24, 400)
-    tables = [rare_table(seed, hide) for seed in range(times)]
-    assert (stats.binom.cdf(rare_hits(tables), times, 0.93) > 1e-6).all()
-    twins = (replace(each, rare=None, standard_error=each.standard_error / 4) for each in tables)
-    assert (stats.binom.cdf(rare_hits(twins), times, 0.93) < 1e-6).any()
+    found = [rare_table(seed, hide) for seed in range(times)]
+    for tables in (found, [each.alike for each in found]):
+        assert (stats.binom.cdf(rare_hits(tables), times, 0.93) > 1e-6).all()
+        twins = (replace(each, rare=None, standard_error=each.standard_error / 4) for each in tables)
+        assert (stats.binom.cdf(rare_hits(twins), times, 0.93) < 1e-6).any()
 
 
 def test_cells_of_a_number_that_few_reports_speak_for_cover() -> None:
@@ -304,26 +321,28 @@ def test_cells_of_a_number_that_few_reports_speak_for_cover() -> None:
     survey, times = form("an", 8), runs(16, 200)
     quarters = np.array([0.9, 0.08, 0.015, 0.005])
     truth = np.outer(RARE, quarters).ravel()
-    right, normal = np.zeros((2, truth.size))
+    right, alike, normal = np.zeros((3, truth.size))
     for seed in range(times):
         shares = {"a": RARE, "n": np.repeat(quarters / (BUCKETS // 4), BUCKETS // 4).tolist()}
         people = Population.of_shares(survey, 2000, shares, seed=seed)
         table = two_way(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("a", "n")]), "a", "n")
-        for hits, each in ((right, table), (normal, replace(table, rare=None))):
+        for hits, each in ((right, table), (alike, table.alike), (normal, replace(table.alike, rare=None))):
             hits += [row.low <= share <= row.high for row, share in zip(each.rows(), truth, strict=True)]
-    assert (stats.binom.cdf(right, times, 0.93) > 1e-6).all()
-    assert (normal < right).any()
+    assert (stats.binom.cdf([right, alike], times, 0.93) > 1e-6).all()
+    assert (normal < alike).any()
     assert runs(1, 0) or (stats.binom.cdf(normal, times, 0.93) < 1e-6).any()
 
 
 def test_errors_of_cells_that_few_reports_speak_for_are_those_of_the_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin takes the spread of the reports that came for that of the channel: of mostly nobody."""
-    right = [rare_table(seed, 1).standard_error[2, 2] for seed in range(5)]
+    right = [rare_table(seed, 1) for seed in range(5)]
     rare_table.cache_clear()
     monkeypatch.setattr(Linear, "lawful", property(lambda linear: linear.came))
-    wrong = [rare_table(seed, 1).standard_error[2, 2] for seed in range(5)]
+    wrong = [rare_table(seed, 1) for seed in range(5)]
     rare_table.cache_clear()
-    assert np.median(right) > 3 * np.median(wrong)
+    for ways in ((right, wrong), ([each.alike for each in right], [each.alike for each in wrong])):
+        stated, too_small = (np.median([each.standard_error[2, 2] for each in own]) for own in ways)
+        assert stated > 3 * too_small
 
 
 def test_hidden_levels_that_depend_on_the_answer_are_noticed_and_do_not_bias_what_assumes_nothing() -> None:
@@ -334,10 +353,10 @@ def test_hidden_levels_that_depend_on_the_answer_are_noticed_and_do_not_bias_wha
     table = two_way(tally(survey, simulate_reports(survey, people, seed=1), pairs=[("a", "b")]), "a", "b")
     truth = shares_of(indicators, ("a", "b"))
     assert table.homogeneity.rejected
-    assert table.notes[0].code == "levels-disagree"
-    assert np.abs(table.shares - truth).max() > 6 * table.standard_error.max()
-    free = table.assumption_free
-    assert (np.abs(free.shares - truth) < 5.3 * free.standard_error).all()
+    assert [each.notes[0].code for each in (table, table.alike)] == ["levels-disagree"] * 2
+    assert [each.notes[0].severity for each in (table, table.alike)] == ["info", "warning"]
+    assert np.abs(table.alike.shares - truth).max() > 6 * table.alike.standard_error.max()
+    assert (np.abs(table.shares - truth) < 5.3 * table.standard_error).all()
 
 
 def test_labels_are_those_that_devices_draw() -> None:
@@ -370,7 +389,8 @@ def test_three_hidden_questions_make_a_table() -> None:
     people = Population(values, dict.fromkeys("abc", generator.integers(0, 2, len(cell), dtype=np.uint8)))
     table = three_way(tally(survey, simulate_reports(survey, people, seed=3), pairs=[("a", "b", "c")]), *"abc")
     truth = np.bincount(cell, minlength=8).reshape(2, 2, 2) / len(cell)
-    assert (np.abs(table.shares - truth) < 5.3 * table.standard_error).all()
+    for each in (table, table.alike):
+        assert (np.abs(each.shares - truth) < 5.3 * each.standard_error).all()
 
 
 def spread(table: np.ndarray, reports: int, seed: int) -> Spread:

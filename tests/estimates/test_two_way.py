@@ -90,11 +90,12 @@ def test_labels_with_budgets_of_their_own_make_tables() -> None:
     drawn = Population(chosen, {name: generator.integers(0, 2, number) for name in chosen})
     batches = simulate_reports(survey, drawn, seed=2, rows=2000)
     found = [two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b") for batch in batches]
-    for place in np.ndindex(truth.shape):
-        assert mean_of_few_is([table.shares[place] for table in found], truth[place])
-    ratio = np.mean([(table.shares - truth) ** 2 / table.standard_error**2 for table in found], axis=0)
-    low, high = mean_square_bounds(len(found) * (truth.size - 1))
-    assert min(low, 0.85) < ratio.mean() < max(high, 1.2)
+    for tables in (found, [table.alike for table in found]):
+        for place in np.ndindex(truth.shape):
+            assert mean_of_few_is([table.shares[place] for table in tables], truth[place])
+        ratio = np.mean([(table.shares - truth) ** 2 / table.standard_error**2 for table in tables], axis=0)
+        low, high = mean_square_bounds(len(found) * (truth.size - 1))
+        assert min(low, 0.85) < ratio.mean() < max(high, 1.2)
 
 
 def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
@@ -128,21 +129,22 @@ def test_errors_for_the_respondents_are_those_of_the_noise_alone(differ: float |
 def test_the_consistent_table_has_the_margins_of_the_questions(mechanism: str) -> None:
     survey = form(mechanism)
     counted = tally(survey, simulate_reports(survey, people(survey, 2000, 3), seed=3), pairs=[PAIR])
-    table = two_way(counted, "a", "b")
-    assert table.consistent().min() >= 0
-    for axis, name in ((1, "a"), (0, "b")):
-        np.testing.assert_allclose(
-            table.consistent().sum(axis=axis), frequencies(counted, name).consistent(), atol=1e-9
-        )
+    for differ in (0, None):
+        found = two_way(counted, "a", "b", differ=differ).consistent()
+        assert found.min() >= 0
+        for axis, name in ((1, "a"), (0, "b")):
+            alone = frequencies(counted, name, differ=differ).consistent()
+            np.testing.assert_allclose(found.sum(axis=axis), alone, atol=1e-9)
 
 
 def test_turned_around_it_is_the_same_table() -> None:
     survey = form("oue")
     counted = tally(survey, simulate_reports(survey, people(survey, 2000, 3), seed=3), pairs=[PAIR])
-    one, other = two_way(counted, "a", "b"), two_way(counted, "b", "a")
-    np.testing.assert_allclose(one.shares, other.shares.T)
-    np.testing.assert_allclose(one.standard_error, other.standard_error.T)
-    np.testing.assert_allclose(one.consistent(), other.consistent().T, atol=1e-9)
+    for differ in (0, None):
+        one, other = (two_way(counted, *names, differ=differ) for names in (PAIR, PAIR[::-1]))
+        np.testing.assert_allclose(one.shares, other.shares.T)
+        np.testing.assert_allclose(one.standard_error, other.standard_error.T)
+        np.testing.assert_allclose(one.consistent(), other.consistent().T, atol=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False))
@@ -214,8 +216,10 @@ def test_tables_that_cannot_be_made_get_one_clear_line() -> None:
         two_way(tally(survey, []), "a", "b")
     with pytest.raises(EstimateError, match="no reports, so there is nothing to estimate"):
         two_way(tally(survey, [], pairs=[PAIR]), "a", "b")
-    with pytest.raises(EstimateError, match="pool must be one of precision, size"):
-        two_way(tally(survey, []), "a", "b", pool="both")
+    with pytest.raises(EstimateError, match="differ must be a share from 0 to below 1, such as 0.05, not 'both'"):
+        two_way(tally(survey, []), "a", "b", differ="both")
+    with pytest.raises(EstimateError, match="tables of several questions take no bound on differences of levels but 0"):
+        two_way(tally(survey, []), "a", "b", differ=0.05)
     large = [{"name": name, "values": [str(v) for v in range(3000)]} for name in "ab"]
     huge = survey_from_mapping({"pldp": 1, "title": "t", "levels": {"l": 1}, "questions": large})
     with pytest.raises(TallyError, match="pairs must have at most 4,194,304 cells, not 3,000 × 3,000"):

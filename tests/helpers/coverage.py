@@ -195,8 +195,8 @@ class Case(AnyCase):
         """
         if self.has_quantiles and self.hide is None and not whole:
             fused = fused_of(drawn, "q")
-            yield mean(fused).row(CONFIDENCE), False
-            profile = Profile(fused)
+            yield mean(fused, differ=None if self.free else 0).row(CONFIDENCE), False
+            profile = Profile(fused, apart=self.free)
             for share in QUANTILES:
                 yield (
                     Row(

@@ -134,9 +134,7 @@ def test_every_method_rebuilds_supports_without_bias() -> None:
     truth = (bits[:, 5] & bits[:, 10]).mean()
     for method in ("aprr", "aprr_safe", "gr_ppfm", "mask"):
         found = [
-            supports(
-                perturb_baskets(method, rows, np.random.default_rng(run)), names, [["5", "10"]], pool="size"
-            ).support[0]
+            supports(perturb_baskets(method, rows, np.random.default_rng(run)), names, [["5", "10"]]).support[0]
             for run in range(runs(60, 200))
         ]
         assert mean_is(found, truth), method

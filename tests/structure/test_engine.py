@@ -19,10 +19,10 @@ from pldp.tallies import join_services, keyed_reports
 
 ESTIMATES = Path(__file__).parents[2] / "src" / "pldp" / "estimates"
 
-MOST_MODULES, MOST_LINES = 69, 16_200
+MOST_MODULES, MOST_LINES = 50, 13_164
 """What the package of estimates may have: it gets less, not more."""
 
-TESTS_OF_LEVELS, FORGED_REPORTS, QUESTIONS_ABOUT_HIDING, LARGEST_KNOT = 3, 6, 84, 5
+TESTS_OF_LEVELS, FORGED_REPORTS, QUESTIONS_ABOUT_HIDING, LARGEST_KNOT = 2, 2, 27, 3
 
 
 def survey(hidden: bool) -> Survey:
@@ -61,24 +61,24 @@ def modules_of(work: Callable[[], object]) -> set[str]:
     return seen
 
 
-def test_a_share_passes_at_most_twenty_modules() -> None:
+def test_a_share_passes_at_most_seventeen_modules() -> None:
     asked = survey(hidden=False)
     counted = tally(asked, reports_of(asked, 1))
-    assert len(modules_of(lambda: estimate(counted, "a"))) <= 20
+    assert len(modules_of(lambda: estimate(counted, "a"))) <= 17
 
 
-def test_a_hidden_table_passes_at_most_twenty_six_modules() -> None:
+def test_a_hidden_table_passes_at_most_nineteen_modules() -> None:
     asked = survey(hidden=True)
     counted = tally(asked, reports_of(asked, 1), pairs=[("a", "b")])
-    assert len(modules_of(lambda: two_way(counted, "a", "b"))) <= 26
+    assert len(modules_of(lambda: two_way(counted, "a", "b"))) <= 19
 
 
-def test_a_joined_hidden_set_passes_at_most_twenty_six_modules() -> None:
+def test_a_joined_hidden_set_passes_at_most_twenty_modules() -> None:
     asked = survey(hidden=True)
     services = enumerate(("shop", "bank"))
     parts = [keyed_reports(name, asked, reports_of(asked, seed), range(3000)) for seed, name in services]
     fused = join_services(parts)["s"]
-    assert len(modules_of(lambda: estimate_fused(fused, largest=1))) <= 26
+    assert len(modules_of(lambda: estimate_fused(fused, largest=1))) <= 20
 
 
 def sources() -> list[Path]:
@@ -110,7 +110,7 @@ def test_forged_reports_are_weighed_in_few_places() -> None:
     assert len(occurrences(r"def manipulation\(")) <= FORGED_REPORTS
 
 
-ABOUT_HIDING = re.compile(r"hidden|visible|level_channel|hides")
+ABOUT_HIDING = re.compile(r"hidden|visible|level_channel|label_channel|hides|^mixed(_services)?$")
 
 
 def asks_about_hiding(test: ast.expr) -> bool:
@@ -199,6 +199,14 @@ def test_a_bag_of_fields_is_seen() -> None:
     assert filled_from_bags(ast.parse("Shares(shares=one); replace(found, **about)")) == []
 
 
-@pytest.mark.parametrize("code", ["if survey.level_channel is None: pass", "x = 1 if self.mix is None else 2"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if survey.level_channel is None: pass",
+        "x = 1 if self.mix is None else 2",
+        "if source.label_channel is None: pass",
+        "if mixed_services(fused): pass",
+    ],
+)
 def test_the_rule_sees_who_asks(code: str) -> None:
     assert any(map(asks_about_hiding, conditions(ast.parse(code))))

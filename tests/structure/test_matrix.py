@@ -177,8 +177,11 @@ def test_rounds_show_every_question_in_the_terminal_as_data_and_on_a_page(collec
     page = collected / "rounds.html"
     asked = ("estimate", "--rounds", collected / "t.tally", collected / "t.tally", "--html", page)
     told, content = run_for_data(collected / "rounds.json", *asked)
-    assert [name for name in names(collected) if f"{name}: " not in told] == []
-    assert told.count("Did anything change?") == len(names(collected))
+    assert [name for name in names(collected) if f"{name} · " not in told] == []
+    assert told.count("No change from a round to the next is sure.") == len(names(collected))
+    details = run(*asked[:4], "--details")
+    assert [name for name in names(collected) if f"{name}: " not in details] == []
+    assert details.count("Did anything change?") == len(names(collected))
     assert [each["name"] for each in content["questions"]] == names(collected)
     assert not any(each["test"]["rejected"] for each in content["questions"])  # both rounds are the same
     assert page.read_text(encoding="utf-8").count('<section class="card') == len(names(collected))

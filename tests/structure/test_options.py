@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import pytest
@@ -13,13 +14,18 @@ from pldp.estimates import Options
 from pldp.survey import KINDS
 
 FLAGLESS = {"progress"}
+FORMER = "--pool"
+"""What was an option once, and is refused in a line that names what is one now."""
+
 VERBS = {"estimate": False, "fuse": True}
 """Verbs of the command that take options of estimates, and whether they are about joined reports."""
 
-OF_ESTIMATE = {"--rounds", "--overlap", "--groups", "--question", "--pair", "--html", "--plot", "--json", "--help"}
+OF_ESTIMATE = {
+    *("--rounds", "--overlap", "--groups", "--question", "--pair", "--html", "--plot", "--json", "--details", "--help"),
+}
 OF_FUSE = {
     *("--key", "--survey", "--question", "--accept-epsilon", "--mechanism", "--epsilon", "--labels", "--bounds"),
-    *("--buckets", "--html", "--json", "--help"),
+    *("--buckets", "--html", "--json", "--details", "--help"),
 }
 OWN = {"estimate": OF_ESTIMATE, "fuse": OF_FUSE}
 """The flags of a verb that are about other things than how a question is estimated."""
@@ -59,7 +65,19 @@ def test_flags_have_the_help_and_the_choices_that_are_stated_and_no_default_of_t
     parser = Recorder()
     add_estimate_options(parser, joined=joined)
     by_flag = {option.flag: option for option in Options.stated().values()}
+    former = parser.said.pop(FORMER)
+    assert former["help"] == argparse.SUPPRESS
     for flag, named in parser.said.items():
         assert named["help"] == by_flag[flag].help
         assert named["choices"] == by_flag[flag].choices
         assert "default" not in named
+
+
+@pytest.mark.parametrize("joined", VERBS.values())
+def test_the_former_option_is_refused_in_a_line_that_names_what_is_one_now(joined: bool) -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_estimate_options(parser, joined=joined)
+    for given in ("size", "precision"):
+        with pytest.raises(argparse.ArgumentError, match="--pool: .*--differ 0") as raised:
+            parser.parse_args([FORMER, given])
+        assert "\n" not in str(raised.value)

@@ -281,11 +281,11 @@ class _Table:
     def _covariance(self, influence: FloatArray) -> FloatArray:
         """Return the covariance of means over the reports of what marks add (shown × numbers × marks × marks).
 
-        Given the true values x and y, and levels, marks of both questions are independent of each other. By precision
-        people of all levels have the same table.
+        Given the true values x and y, and levels, marks of both questions are independent of each other. People of one
+        level, or of levels that are alike, have one table.
         """
         evidence, combinations = self.linear.evidence, self.cells.chances.combinations
-        if self.linear.differ == 0:
+        if self.linear.differ == 0 or len(evidence.levels) == 1:
             tables = np.multiply.outer(norm_sub(evidence.mix), norm_sub(self.shares.ravel()))
         else:
             tables = norm_sub(evidence.joint[:, :, -1].T.ravel())

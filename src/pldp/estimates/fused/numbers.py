@@ -194,13 +194,13 @@ class JoinedNumbers:
     def __init__(self, fused: Fused, method: str, target: Target, differ: float | None) -> None:
         if differ:
             raise EstimateError(NO_BOUND.format("joined services"))
-        check_mean(method, differ, target, mean_only=fused.mean_only, several=len(Subsets.of(fused).people) > 1)
         mixed = mixed_services(fused)
         if mixed and method in {"posterior", "fitted"}:
             raise EstimateError(
                 f"method must be weights or average (ua): service {mixed[0]!r} hides levels, and a curve from several "
                 "services needs levels that show"
             )
+        check_mean(method, differ, target, mean_only=fused.mean_only, several=len(Subsets.of(fused).people) > 1)
         self.fused, self.method, self.target, self.differ = fused, method, target, differ
         self.fitted = density(fused, splines=SPLINES) if method == "fitted" else None
         population = self._population() if self.fitted is None else self.fitted.shares

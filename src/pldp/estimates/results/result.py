@@ -291,12 +291,16 @@ class Result(Facts, ABC):
 
         If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
         best estimate then. A test at the level of ours, of as many labels as are free, sees a shift of D by this much.
+        `None` where there is nothing beside, or where one of both knows no number.
         """
         if self.alike is None:
             return None
         place = self.has_normal_error
         own, other = (np.ravel(each.standard_error)[place] for each in (self, self.alike))
-        left = float(np.sqrt(np.max(np.maximum(own**2 - other**2, 0.0), initial=0.0)))
+        known = np.isfinite(own) & np.isfinite(other)
+        if not known.any():
+            return None
+        left = float(np.sqrt(np.maximum(own[known] ** 2 - other[known] ** 2, 0.0).max()))
         return (normal_reach(1 - TEST_LEVEL, max(1, own.size - 1)) + float(ndtri(POWER))) * left
 
     def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
