@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from math import inf
-
 from typing import Any
 
 import numpy as np

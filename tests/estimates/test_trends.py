@@ -308,7 +308,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "method": (
         lambda: results(1)["choice"] - estimate(counted(2), "choice", differ=0),
-        "must have the same method, not 'unbiased, levels weighted by precision' and 'unbiased, all people count alike'",
+        "must have the same method, not 'unbiased, levels weighted by precision' and 'unbiased, all people",
     ),
     "confidence": (
         lambda: results(1)["choice"] - estimate(counted(2), "choice", confidence=0.9),
