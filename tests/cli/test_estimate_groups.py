@@ -56,7 +56,7 @@ def test_groups_are_combined_or_compared(capsys: pytest.CaptureFixture[str]) -> 
     expected = combine(parts, {"town": 0.3, "country": 0.7}).to_mapping()
     assert json.loads(out)["questions"] == json.loads(json.dumps(expected["questions"]))
     assert "How people get to work" in Path("page.html").read_text(encoding="utf-8")
-    code, out, _ = run(capsys, *both, "--question", "late")
+    code, out, _ = run(capsys, *both, "--question", "late", "--details")
     assert code == 0
     assert "Do town and country differ?" in " ".join(out.split())
 

@@ -96,10 +96,8 @@ def look(app: Collector, token: str, query: str = "", **headers: str) -> Any:
 
 
 def shown_of(counted: Tally, question: str) -> Result:
-    """What is shown: by size where the levels disagree, as they may in these reports."""
-    found = estimate_result(counted, question)
-    disagree = any(note.code == "levels-disagree" for note in found.notes)
-    return estimate_result(counted, question, pool="size") if disagree else found
+    """What is shown."""
+    return estimate_result(counted, question)
 
 
 @pytest.mark.parametrize("planned", [0, 250])
@@ -301,8 +299,7 @@ def test_trends_are_those_of_the_rounds_up_to_the_chosen_one(
         assert (mode["name"], mode["of"], late["name"]) == ("mode", "choice", "late")
         assert [each["name"] for each in mode["rounds"]] == [f"round {each}" for each in range(1, number + 1)]
         counted = [tally(commute, reports[300 * place : 300 * (place + 1)]) for place in range(number)]
-        pooled = {"pool": "size"} if any(shown_of(each, "late").method.endswith("size") for each in counted) else {}
-        expected = trend([estimate_result(each, "late", live=Settings().planned_reports, **pooled) for each in counted])
+        expected = trend([estimate_result(each, "late", live=Settings().planned_reports) for each in counted])
         for name in ("estimate", "standard_error", "low", "high"):
             wanted = [row[name] for row in expected.to_mapping()["rows"]]
             assert [row[name] for row in late["rows"]] == pytest.approx(wanted, rel=1e-5)
@@ -331,7 +328,7 @@ def test_trends_allow_for_people_who_were_asked_again(tmp_path: Path, rule: str)
         assert row["standard_error"] ** 2 > one**2 + two**2
 
 
-def test_where_levels_disagree_in_one_round_all_are_pooled_by_size(store: Store, commute: Survey) -> None:
+def test_where_levels_disagree_in_one_round_trends_hold(store: Store, commute: Survey) -> None:
     for seed, mix in (
         (1, {"strict": [1, 0, 0, 0, 0, 0], "open": [0, 0, 0, 0, 0, 1]}),
         (2, {"open": [1, 1, 1, 1, 1, 1]}),
@@ -345,7 +342,7 @@ def test_where_levels_disagree_in_one_round_all_are_pooled_by_size(store: Store,
             store.open_round()
     closed = ClosedRounds(store.tally)
     mode = overview(store.tally(), 2, store.rounds(), [], 50, closed)["trends"][0]
-    expected = [estimate_result(store.tally(number), "mode", pool="size").estimates[0] for number in (1, 2)]
+    expected = [estimate_result(store.tally(number), "mode").estimates[0] for number in (1, 2)]
     assert [row["estimate"] for row in mode["rows"] if row["label"] == "car"] == pytest.approx(expected)
 
 
@@ -360,7 +357,6 @@ def test_a_closed_round_is_estimated_once_however_many_there_are(store: Store, c
         store.open_round()
     store.add(packed(commute, reports[300:]), {})
     counted = store.tally()
-    monkeypatch.setattr(answers, "_disagree", lambda _: False)
     for expected in (4, 5, 6):
         overview(counted, 4, store.rounds(), [], 50, closed)
         assert len(made) == expected
@@ -432,7 +428,7 @@ def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> 
     assert [row["estimate"] for row in basket["rows"]] == shown_of(counted, "basket").estimates.tolist()
     assert max(len(row["items"]) for row in basket["sets"]) == 1
     assert basket["manipulation"] > 1
-    assert reason["rows"][0]["consistent"] >= 0
+    assert reason["rows"][0]["point"] >= 0
     found = shown_of(counted, "spent").rows()[0]
     assert (spent["rows"][0]["label"], spent["rows"][0]["estimate"]) == ("mean", found.estimate)
     assert spent["unit"] == "euros"
@@ -454,7 +450,7 @@ def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str]
         (said,) = [note["text"] for note in shown["notes"] if note["code"] == "heaped"] or [None]
         assert (said is not None) == heaped
         counted.save(tmp_path / "q.tally")
-        main(["estimate", str(tmp_path / "q.tally")])
+        main(["estimate", str(tmp_path / "q.tally"), "--details"])
         words = " ".join(capsys.readouterr().out.split())
         assert ("many people seem to share exact numbers" in words) == heaped
 
@@ -478,7 +474,7 @@ def test_a_forged_report_moves_the_mean_by_no_more_than_is_said(shopping: tuple[
     assert 0.9 * said < max(moved) <= 1.02 * said
 
 
-def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> None:
+def test_where_levels_disagree_that_is_said_and_nothing_that_denies_it() -> None:
     """The twin below has levels that agree: nothing is said."""
     survey = loads(
         """
@@ -510,10 +506,11 @@ def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> No
 
     for question in shown(["x", ["x"], (0, 6)], ["y", ["y"], (4, 10)]):
         assert question["notes"][0]["code"] == "levels-disagree"
-        assert "by size" in question["method"]
+        assert question["assumes_about_levels"] == "nothing"
+        assert not question["alike"]["said"]
     for question in shown(["x", ["x"], (0, 10)], ["x", ["x"], (0, 10)]):
         assert "levels-disagree" not in {note["code"] for note in question["notes"]}
-        assert "by precision" in question["method"]
+        assert question["assumes_about_levels"] == "nothing"
 
 
 def test_questions_without_reports_say_what_is_missing(shopping: tuple[Survey, Tally]) -> None:

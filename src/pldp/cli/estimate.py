@@ -141,7 +141,7 @@ def _show(console: Console, content: Mapping[str, Any], args: argparse.Namespace
     """Print the questions; tables only where they are asked for."""
     asked = args.pair or args.details or not content["questions"]
     show_results(console, [*content["questions"], *(content["tables"] if asked else ())], args)
-    if content["tables"] and not asked:
+    if any("questions" in table for table in content["tables"]) and not asked:
         pairs = " ".join(
             f"--pair {','.join(table['questions'])}" for table in content["tables"] if "questions" in table
         )

@@ -169,6 +169,8 @@ class NumberReports:
         assumed = notes.of_one_survey([notes.CURVE_ASSUMES]) if together else ()
         found = replace(found, notes=tuple(told), assumptions=(*found.assumptions, *assumed))
         if self.several and not together:
+            if self.fitted.roughness:  # curves of single levels are smooth
+                found = replace(found, notes=(*found.notes, notes.HEAPED))
             return found.with_curve(self.fit_apart(), Profile(self.reported, apart=True), self.options)
         return found.with_curve(replace(self.fitted, homogeneity=self.test), Profile(self.reported), self.options)
 

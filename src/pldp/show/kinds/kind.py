@@ -90,6 +90,7 @@ class Kind(ABC):
         def cut(row: Mapped) -> Mapped:
             ends = {name: min(high, max(low, row[name])) for name in ("low", "high") if row[name] is not None}
             point = row["estimate"] if row.get("point") is None else row["point"]
+            point = None if point is None else min(high, max(low, point))
             return {**row, **ends, "estimate": point, "unbiased": row["estimate"]}
 
         rows, alike = [*map(cut, result["rows"])], result.get("alike")
