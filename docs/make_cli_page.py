@@ -38,10 +38,16 @@ $ pldp estimate commute.tally --question mode --html commute.html
 $ pldp estimate commute.tally --question mode --json - > mode.json
 ```
 
+`estimate` prints few lines per question ([how to read them](estimates.md)): a sentence that holds no matter who chose
+which level, at most one line that begins with "If", a table, and the note that matters most. `--details` prints the
+rest. If you know that people of different levels differ little, declare it: `--differ 5` for at most 5 percentage
+points, `--differ 0` if they are alike.
+
 ## Two days, added up
 
 Count each day on its own and add the tallies; the result is that of all reports together. `--patterns` keeps the rows
-that the likelihood needs where a level uses unary encoding.
+that the likelihood needs where a level uses unary encoding. A likelihood takes people of all levels to be alike, so it
+asks for `--differ 0`.
 
 ```console
 $ pldp simulate examples/commute.toml --people 20000 --seed 1 --out monday.parquet
@@ -49,7 +55,7 @@ $ pldp simulate examples/commute.toml --people 30000 --seed 2 --level-mix strict
 $ pldp tally monday.parquet --patterns --out monday.tally
 $ pldp tally tuesday.parquet --patterns --out tuesday.tally
 $ pldp tally monday.tally tuesday.tally --out both.tally
-$ pldp estimate both.tally --method likelihood --target respondents
+$ pldp estimate both.tally --method likelihood --differ 0 --target respondents
 ```
 
 Reports of real devices come as JSON lines, one report per line. They do not carry the survey:

@@ -78,7 +78,7 @@ def draw_belief() -> None:
 
 
 def draw_levels() -> None:
-    """Show how much reports at three levels count in a pooled share of a yes/no question."""
+    """Show how much reports at three levels tell about a share of a yes/no question."""
     parts = [
         text(20, 28, "What a report is worth: 1,000 people at each of three levels, a yes/no question", "ink title")
     ]
@@ -86,27 +86,21 @@ def draw_levels() -> None:
 
     def information(epsilon: float) -> float:
         truth_probability = exp(epsilon) / (1 + exp(epsilon))
-        return 4 * (2 * truth_probability - 1) ** 2  # of a share of one half, in units of an unperturbed answer's
+        return (2 * truth_probability - 1) ** 2  # of a share of one half, in units of an unperturbed answer's
 
-    total = sum(map(information, levels.values()))
     for place, (name, epsilon) in enumerate(levels.items()):
         y = 54 + 46 * place
-        worth = information(epsilon) / 4
+        worth = information(epsilon)
         parts += [
             text(20, y + 19, f"{name}, ε = {epsilon:g}"),
             f'<rect class="a" x="170" y="{y}" width="{330 * worth:.1f}" height="28" rx="3"/>',
-            text(
-                178 + 330 * worth,
-                y + 19,
-                f"like {1000 * worth:,.0f} plain answers; weight {information(epsilon) / total:.0%}",
-                "soft",
-            ),
+            text(178 + 330 * worth, y + 19, f"like {1000 * worth:,.0f} plain answers", "soft"),
         ]
     parts.append(
         text(
             20,
             214,
-            "Every report counts for what it is worth: strict levels do not spoil the result, open ones lift it.",
+            "Everybody counts alike: strict reports set the width, unless people of all levels are alike.",
             "soft",
         )
     )
