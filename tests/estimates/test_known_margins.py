@@ -185,6 +185,8 @@ def test_levels_of_any_mechanism_are_pooled(mechanism: str, differ: float | None
     assert all(mean_is(column, 0.0) for column in errors.T)
     ratio = (errors**2).mean(axis=0) / np.mean([each.standard_error**2 for each in found], axis=0)
     assert 0.6 < ratio.mean() < 1.5
+    counted_as = "levels weighted by precision" if differ == 0 else "all people count alike"
+    assert {each.method for each in found} == {f"unbiased, {counted_as}, corrected to the known shares of 'm'"}
     assert (found[0].alike is not None) is (differ is None)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtri
 
-from pldp.estimates.results.intervals import CONFIDENCE
+from pldp.estimates.results.intervals import CONFIDENCE, POWER, normal_reach
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 
@@ -120,3 +120,17 @@ class Facts:
     def of(cls, facts: Facts, **numbers: Any) -> Self:
         """Return a result that states these facts beside its own numbers."""
         return cls(**{each.name: getattr(facts, each.name) for each in fields(Facts)}, **numbers)
+
+
+def unseen_shift(error: FloatArray, alike: FloatArray) -> float | None:
+    """Return how far estimates that take people to be alike can be off, so that 4 tests in 5 notice it.
+
+    If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
+    best estimate then. A test at our level, of as many labels as are free, sees a shift of D by this much. It is that
+    of the numbers that both know, and `None` where there are none.
+    """
+    known = np.isfinite(error) & np.isfinite(alike)
+    if not known.any():
+        return None
+    left = float(np.sqrt(np.maximum(error[known] ** 2 - alike[known] ** 2, 0.0).max()))
+    return (normal_reach(1 - TEST_LEVEL, max(1, error.size - 1)) + float(ndtri(POWER))) * left

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results import notes
 from pldp.estimates.results.consistency import points_within
-from pldp.estimates.results.facts import TEST_LEVEL, Facts, GroupReports, Note, PersonWeights
+from pldp.estimates.results.facts import Facts, GroupReports, Note, PersonWeights, unseen_shift
 from pldp.estimates.results.intervals import (
-    POWER,
     Interval,
     Label,
     Row,
@@ -42,8 +40,7 @@ if TYPE_CHECKING:
 
 SHARPER: Final = 0.85  # of the width of an interval, from which a sharper one is worth its assumption
 
-SHOWN_ROWS = 3
-"""Rows that `repr` shows."""
+SHOWN_ROWS: Final = 3  # of a result, by `repr`
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -287,21 +284,11 @@ class Result(Facts, ABC):
 
     @property
     def unseen_bias(self) -> float | None:
-        """How far `alike` can be off although its test notices nothing: a shift that is noticed 4 times in 5.
-
-        If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
-        best estimate then. A test at the level of ours, of as many labels as are free, sees a shift of D by this much.
-        `None` where there is nothing beside, or where one of both knows no number.
-        """
+        """How far `alike` can be off although its test notices nothing, of the numbers that both know."""
         if self.alike is None:
             return None
         place = self.has_normal_error
-        own, other = (np.ravel(each.standard_error)[place] for each in (self, self.alike))
-        known = np.isfinite(own) & np.isfinite(other)
-        if not known.any():
-            return None
-        left = float(np.sqrt(np.maximum(own[known] ** 2 - other[known] ** 2, 0.0).max()))
-        return (normal_reach(1 - TEST_LEVEL, max(1, own.size - 1)) + float(ndtri(POWER))) * left
+        return unseen_shift(*(np.ravel(each.standard_error)[place] for each in (self, self.alike)))
 
     def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
         """Return the label with the largest number and what cannot be told apart from it; `None` where none compare.
