@@ -244,8 +244,8 @@ def test_a_result_from_hidden_levels_is_like_any_other(keys: dict[str, str]) -> 
     assert ((low < SUPPORTS) & (high > SUPPORTS)).all()
     assert [level.level for level in result.levels] == ["strict", "middle", "open"]
     assert sum(level.share for level in result.levels) == pytest.approx(1)
-    assert result.method == "unbiased, hidden levels all people count alike"
-    assert result.alike.method == "unbiased, hidden levels levels weighted by precision"
+    assert result.method == "unbiased, hidden levels, all people count alike"
+    assert result.alike.method == "unbiased, hidden levels, levels weighted by precision"
     assert result.standard_error.min() > result.alike.standard_error.max()
     assert any("does not depend on the value" in each for each in result.alike.assumptions)
     assert any("may depend on the value in any way" in each for each in result.assumptions)

@@ -38,8 +38,8 @@ from pldp.tallies import fused_of
 
 KEYS = {
     "name", "text", "kind", "unit", "reports", "method", "target", "confidence", "rows", "notes", "assumptions",
-    "manipulation", "forgery", "homogeneity", "alike", "assumes_about_levels", "groups", "levels", "live", "lead",
-    "conclusions",
+    "manipulation", "forgery", "homogeneity", "alike", "assumes_about_levels", "differ", "groups", "levels", "live",
+    "lead", "conclusions",
 }  # fmt: skip
 OWN_KEYS = {
     "choice": set(),

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pldp.estimates import Options
-from pldp.estimates.results.options import POOL_IS_DIFFER
+from pldp.cli.parser import Parser
+from pldp.estimates import POOL_IS_DIFFER, Options
 
 
 def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = False, **more: str) -> None:
@@ -25,11 +25,8 @@ def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = Fals
             metavar=option.metavar,
             help=option.help + more.get(name, ""),
         )
-    parser.add_argument("--pool", type=_refuse_pool, help=argparse.SUPPRESS)  # a former option
-
-
-def _refuse_pool(text: str) -> str:
-    raise argparse.ArgumentTypeError(f"{text}: {POOL_IS_DIFFER}")
+    if isinstance(parser, Parser):
+        parser.former["--pool"] = POOL_IS_DIFFER
 
 
 def read_estimate_options(args: argparse.Namespace, **readers: Callable[[Any], Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *given: Any, **named: Any) -> None:
         self.actions: dict[str, Parser] = {}
         self.values: dict[str, tuple[str, ...]] = {}
+        self.former: dict[str, str] = {}  # options that there are no more, and what took their place
         super().__init__(*given, **named)
 
     def add_argument(self, *names: Any, **named: Any) -> argparse.Action:
@@ -42,6 +43,9 @@ class Parser(argparse.ArgumentParser):
         """Parse arguments; what nobody knows ends in one line. Words that are no options are not repeated."""
         options = self.options
         for name in (word.partition("=")[0] for word in given):
+            for parser in (self, *self.actions.values()):
+                if name in parser.former:
+                    self.error(parser.former[name])
             if name.startswith("--") and not any(option.startswith(name) for option in options):
                 self.error(f"unknown option {name[:40]}{suggest(name, sorted(options))}")
         parsed, rest = self.parse_known_args(given)

@@ -33,7 +33,7 @@ from pldp.estimates.margins import check_known, correct_shares
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
 from pldp.estimates.results.intervals import Interval, Row
-from pldp.estimates.results.options import Options, check_differ
+from pldp.estimates.results.options import POOL_IS_DIFFER, Options, check_differ
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import Change, ChangeTest, change
 from pldp.estimates.trends import Trend, trend
@@ -41,14 +41,14 @@ from pldp.estimates.verb import applies, estimate
 from pldp.forgery import Forgery, ForgeryTest, forgery_of
 
 __all__ = [
-    "PLAIN_RATES", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined", "Density", "Fit",
-    "Forgery", "ForgeryTest", "GroupReports", "GroupShares", "HiddenBaskets", "Homogeneity", "Interval", "Itemsets",
-    "LabelFit", "LabelReports", "LevelMix", "LevelShare", "Linear", "Margin", "Mean", "MeanResult", "MixBounds",
-    "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets",
-    "ShareLikelihood", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "biased_reach",
-    "bounded_weights", "centres", "change", "check_differ", "check_known", "combine", "correct_shares", "cross",
-    "density", "em", "estimate", "estimate_fused", "expected_items", "expected_mean", "expected_reports",
-    "fit_labels", "forgery_of", "frequencies", "fused_applies", "fused_likelihood", "itemsets", "maximise", "mean",
-    "norm_cut", "norm_sub", "posterior_weights", "share_between", "supports", "three_way", "trend", "two_way",
-    "with_margins",
+    "PLAIN_RATES", "POOL_IS_DIFFER", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined",
+    "Density", "Fit", "Forgery", "ForgeryTest", "GroupReports", "GroupShares", "HiddenBaskets", "Homogeneity",
+    "Interval", "Itemsets", "LabelFit", "LabelReports", "LevelMix", "LevelShare", "Linear", "Margin", "Mean",
+    "MeanResult", "MixBounds", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule",
+    "SetSupports", "Sets", "ShareLikelihood", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of",
+    "biased_reach", "bounded_weights", "centres", "change", "check_differ", "check_known", "combine",
+    "correct_shares", "cross", "density", "em", "estimate", "estimate_fused", "expected_items", "expected_mean",
+    "expected_reports", "fit_labels", "forgery_of", "frequencies", "fused_applies", "fused_likelihood", "itemsets",
+    "maximise", "mean", "norm_cut", "norm_sub", "posterior_weights", "share_between", "supports", "three_way",
+    "trend", "two_way", "with_margins",
 ]  # fmt: skip

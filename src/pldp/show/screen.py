@@ -68,7 +68,9 @@ def _head(result: Mapped) -> list[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")  # a number stays with its unit
+    lines = wrap(kept, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _caveat(result: Mapped) -> list[str]:

@@ -30,8 +30,8 @@ def sentence(result: Mapped) -> str:
 def conclusions(result: Mapped) -> list[str]:
     """Return in whole sentences what can be concluded from a result of any kind.
 
-    What is said first holds whoever chose which level, or begins with what was declared. What holds if people of all
-    levels are alike follows where it is sharper and nothing speaks against it.
+    What is said first holds no matter who chose which level, or begins with what was declared. What holds if people of
+    all levels are alike follows where it is sharper and nothing speaks against it.
 
     >>> rows = [{"label": name, "estimate": share, "standard_error": 0.01, "low": share - 0.02, "high": share + 0.02}
     ...     for name, share in (("weekly", 0.46), ("daily", 0.44), ("never", 0.10))]

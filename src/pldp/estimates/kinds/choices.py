@@ -102,14 +102,14 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
             levels=mix.levels_of(names),
             notes=tuple(told),
         )
-        found = state_sets(facts, own, items, options, people=people)
+        free = reports.within(None) if differ else own
+        found = state_sets(facts, own, items, options, people=people, searched=free)
         if not differ:
             return found
         told_of = own.singles[1].any(axis=(0, 2))
         bias = np.zeros(len(items))
         bias[told_of] = linear.bias
-        free = search_sets(reports.within(None), items, options.min_support, options.largest)
-        return replace(found, bias=Interval(-bias, bias), sets=free)
+        return replace(found, bias=Interval(-bias, bias))
 
     return beside_alike(stated, options.differ, several=reports.several)
 
@@ -121,11 +121,15 @@ def state_sets(
     options: Options,
     *,
     people: PersonWeights | None = None,
+    searched: SetReports | None = None,
 ) -> Sets:
-    """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones."""
+    """Return supports and frequent sets of reports, with what only the caller knows; its notes are further ones.
+
+    Frequent sets are those of the `searched` reports, if they are others.
+    """
     singles, patterns = reports.singles
     found = reports.estimate(singles, patterns)
-    frequent = search_sets(reports, items, options.min_support, options.largest)
+    frequent = search_sets(searched or reports, items, options.min_support, options.largest)
     worst = float(found.error.max())
     told = patterns[patterns.any(axis=(1, 2))].any(axis=2)  # by levels or labels that came
     untold = [items[place] for place in np.flatnonzero(~told.all(axis=0))]

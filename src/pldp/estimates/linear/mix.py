@@ -196,7 +196,7 @@ class LevelMix(Record):
     names: tuple[str, ...] = ()
 
     visible = False  #: Whether reports show the level itself.
-    words = "hidden levels "  #: What the method of a result says of levels, before how they are pooled.
+    words = "hidden levels, "  #: What the method of a result says of levels, before how they are pooled.
 
     @classmethod
     def of(

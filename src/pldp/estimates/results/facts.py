@@ -122,15 +122,15 @@ class Facts:
         return cls(**{each.name: getattr(facts, each.name) for each in fields(Facts)}, **numbers)
 
 
-def unseen_shift(error: FloatArray, alike: FloatArray) -> float | None:
-    """Return how far estimates that take people to be alike can be off, so that 4 tests in 5 notice it.
+def unseen_shift(error: FloatArray, alike: FloatArray) -> FloatArray:
+    """Return how far each estimate that takes people to be alike can be off, so that 4 tests in 5 notice it.
 
     If people are alike, the difference D of both estimates has the variance SE² − SE²(alike), for the latter is the
-    best estimate then. A test at our level, of as many labels as are free, sees a shift of D by this much. It is that
-    of the numbers that both know, and `None` where there are none.
+    best estimate then. A test at our level, of as many labels as are free, sees a shift of D by this much. It is not
+    known of numbers that one of both does not know.
     """
     known = np.isfinite(error) & np.isfinite(alike)
-    if not known.any():
-        return None
-    left = float(np.sqrt(np.maximum(error[known] ** 2 - alike[known] ** 2, 0.0).max()))
-    return (normal_reach(1 - TEST_LEVEL, max(1, error.size - 1)) + float(ndtri(POWER))) * left
+    left = np.square(error, where=known, out=np.full(error.shape, np.nan))
+    left -= np.square(alike, where=known, out=np.zeros(error.shape))
+    reach = normal_reach(1 - TEST_LEVEL, max(1, error.size - 1)) + float(ndtri(POWER))
+    return np.asarray(reach * np.sqrt(np.maximum(left, 0.0)))

@@ -71,8 +71,8 @@ ONE_REPORT_EACH: Final = Note(
 )
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
-    "intervals of quantiles, and of ranges in tables, hold for any distribution, with steps, heaps and spikes too, and "
-    'more often than stated; the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
+    "intervals of quantiles, and of ranges in tables, hold for any distribution, so they are wide; the narrower ones, "
+    '"if smooth", hold only if the distribution is a smooth curve',
     "info",
 )
 QUANTILES_OF_POPULATION: Final = Note(
@@ -159,6 +159,15 @@ def of_one_survey(assumptions: Sequence[str]) -> tuple[str, ...]:
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
     """Return the assumptions of the errors: about the people, about their levels, and the rest."""
     return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
+
+
+NOTHING_ASSUMED: Final = frozenset({FREE_CHOICE, ANY_SUBSET, ANY_SUBSET.replace(_SERVICES[1], "")})
+"""What results assume about levels that assume nothing."""
+
+
+def within_bound(differ: float) -> str:
+    """Return what was declared about people of different levels."""
+    return f"people of different levels differ by at most {100 * differ:g} points, or per cent of the range (declared)"
 
 
 def same(what: str) -> str:

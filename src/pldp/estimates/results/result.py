@@ -253,6 +253,7 @@ class Result(Facts, ABC):
             "manipulation": self.manipulation,
             "forgery": None if self.forgery is None else asdict(self.forgery),
             "assumes_about_levels": assumed_about_levels(self.differ),
+            "differ": self.differ,
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
             "alike": None if self.alike is None else self._beside(self.alike, confidence),
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
@@ -275,20 +276,24 @@ class Result(Facts, ABC):
         return {
             "method": alike.method,
             "assumptions": list(alike.assumptions),
-            "rows": alike.marked(confidence),
+            "rows": [
+                {**row, "unseen_bias": shift}
+                for row, shift in zip(alike.marked(confidence), self.unseen_bias.tolist(), strict=True)
+            ],
             "p_value": None if self.homogeneity is None else self.homogeneity.p_value,
             "rejected": rejected,
-            "unseen_bias": self.unseen_bias,
             "said": not rejected and bool(np.median(ratios) <= SHARPER),
         }
 
     @property
-    def unseen_bias(self) -> float | None:
-        """How far `alike` can be off although its test notices nothing, of the numbers that both know."""
+    def unseen_bias(self) -> FloatArray:
+        """How far `alike` can be off in each number although its test notices nothing; of quantiles nobody knows."""
+        found = np.full(self.estimates.size, np.nan)
         if self.alike is None:
-            return None
-        place = self.has_normal_error
-        return unseen_shift(*(np.ravel(each.standard_error)[place] for each in (self, self.alike)))
+            return found
+        errors = (np.ravel(each.standard_error)[self.has_normal_error] for each in (self, self.alike))
+        found[self.has_normal_error] = unseen_shift(*errors)
+        return found
 
     def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
         """Return the label with the largest number and what cannot be told apart from it; `None` where none compare.
@@ -318,13 +323,17 @@ class Result(Facts, ABC):
 
     def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
         """Return the rows as a pandas or Polars data frame, whichever is asked for or installed."""
+        return make_frame(self.framed(confidence), library)
+
+    def framed(self, confidence: float | None) -> list[dict[str, Any]]:
+        """Return the records with the ends of the intervals if people of all levels are alike."""
         rows = self.records(confidence)
-        if self.alike is not None:
-            ends = zip(*(np.ravel(end).tolist() for end in self.alike.interval(confidence)), strict=True)
-            rows = [
-                {**row, "low_if_alike": low, "high_if_alike": high} for row, (low, high) in zip(rows, ends, strict=True)
-            ]
-        return make_frame(rows, library)
+        if self.alike is None:
+            return rows
+        ends = np.transpose([np.ravel(end) for end in self.alike.interval(confidence)]).tolist()
+        return [
+            {**row, "low_if_alike": low, "high_if_alike": high} for row, (low, high) in zip(rows, ends, strict=True)
+        ]
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known.
@@ -366,6 +375,10 @@ def beside_alike(made: Callable[[float | None], Made], differ: float | None, *, 
     if not several:
         return made(0)
     found = replace(made(differ), differ=differ)
+    if differ:
+        declared = notes.within_bound(differ)
+        texts = (declared if text in notes.NOTHING_ASSUMED else text for text in found.assumptions)
+        found = replace(found, assumptions=tuple(texts))
     return found if differ == 0 else replace(found, alike=replace(made(0), differ=0))
 
 
@@ -420,7 +433,9 @@ class Results(Mapping[str, Result]):
 
     def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
         """Return the rows of all questions as one data frame, with the question in the first column."""
-        rows = [{"question": name, **row._asdict()} for name, each in self.items() for row in each.rows(confidence)]
+        names = ("label", "estimate", "standard_error", "low", "high", "point", "low_if_alike", "high_if_alike")
+        framed = ((question, row) for question, each in self.items() for row in each.framed(confidence))
+        rows = [{"question": question, **{name: row.get(name) for name in names}} for question, row in framed]
         return make_frame(rows, library)
 
     def __sub__(self, earlier: Results) -> Results:

@@ -177,11 +177,15 @@ class Kind(ABC):
     def beside(self, result: Mapped) -> str:
         """Say the same number if people of all levels are alike, and what bias nobody would notice."""
         alike = result["alike"]
-        top = self._top(result)
-        row, write = next(row for row in alike["rows"] if row["label"] == top["label"]), self.writer(result)(top)
-        unseen = alike.get("unseen_bias")
-        shift = f"; the reports could not show a dependence that shifts this by {self.amount(result, unseen)}"
-        return f"{REGARDLESS}: {self.place(row, write)}{shift if unseen else ''}"
+        top, (low, high) = self._top(result), self.possible(result)
+        row = next(row for row in alike["rows"] if row["label"] == top["label"])
+        write = self.writer({**result, "rows": alike["rows"]} if top.get("too_few") else result)(row)
+        unseen = row.get("unseen_bias")
+        shift = ""
+        if unseen:
+            size = f"a dependence that shifts this by {self.amount(result, unseen)}"
+            shift = f"; the reports could not show {size if unseen < high - low else 'any dependence'}"
+        return f"{REGARDLESS}: {self.place(row, write)}{shift}"
 
     def place(self, row: Mapped, write: Writer) -> str:
         """Say where a number is."""

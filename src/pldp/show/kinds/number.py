@@ -118,7 +118,7 @@ class Number(Kind):
 
     def amount(self, result: Mapped, size: float) -> str:
         """Write an amount in the unit of the question."""
-        return f"{brief(size)} {result.get('unit', '')}".rstrip()
+        return f"{float(f'{size:.2g}'):g} {result.get('unit', '')}".rstrip()
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can move the mean."""

@@ -65,7 +65,7 @@ class Change(Kind):
         return (-math.inf, math.inf) if result["kind"] == "change" else self.one_round[result["of"]].possible(result)
 
     def beside(self, result: Mapped) -> str:
-        """Say nothing: rounds are compared whoever chose which level."""
+        """Say nothing: rounds are compared no matter who chose which level."""
         del result
         return ""
 
