@@ -44,6 +44,7 @@ from pldp.estimates.kinds.sides import LabelSide, Side
 from pldp.estimates.linear.evidence import LabelChances, label_chances
 from pldp.estimates.linear.pooling import Linear
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Note
 from pldp.estimates.results.intervals import Interval
@@ -57,7 +58,6 @@ from pldp.estimates.results.options import (
     one_of,
     pooling_words,
 )
-from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import FloatArray, LabelArrays
 from pldp.survey import Choice, Survey
 from pldp.tallies import Tally

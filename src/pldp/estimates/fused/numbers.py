@@ -55,9 +55,9 @@ from pldp.estimates.linear.numbers import (
 )
 from pldp.estimates.linear.pooling import decode
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.facts import Homogeneity, Note
 from pldp.estimates.results.options import NO_BOUND, Options, Target, pooling_words
-from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.tallies import ABSENT, Fused
 

@@ -36,10 +36,10 @@ from pldp.estimates.linear.patterns import Patterns
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import Facts, Homogeneity, Note
 from pldp.estimates.results.options import Options, Target, pooling_words
-from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import FloatArray, IntArray, arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, BitCounts, Columns, Fused, Source, columns_of

@@ -40,10 +40,10 @@ from pldp.estimates.linear.mix import source_mix
 from pldp.estimates.linear.patterns import label_states
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.consistency import add_reports, norm_sub
 from pldp.estimates.results.facts import Homogeneity, LevelShare
 from pldp.estimates.results.options import SHARE_METHODS, Options, Target, pooling_words
-from pldp.estimates.results.result import beside_alike
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.tallies import Fused, Source
 

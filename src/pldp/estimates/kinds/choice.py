@@ -18,6 +18,7 @@ from pldp.estimates.linear.mix import LevelMix, check_mix, mix_of, name_levels
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.linear.small_counts import SmallCounts
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, Note, PersonWeights
 from pldp.estimates.results.intervals import Interval
@@ -31,7 +32,7 @@ from pldp.estimates.results.options import (
     one_of,
     pooling_words,
 )
-from pldp.estimates.results.result import Result, beside_alike
+from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally

@@ -14,10 +14,11 @@ from pldp.estimates.kinds.sides import ItemSide, Margin, Side
 from pldp.estimates.linear.homogeneity import check_bound
 from pldp.estimates.linear.mix import name_levels
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.facts import Facts, Note, PersonWeights
 from pldp.estimates.results.intervals import Interval, make_rows
 from pldp.estimates.results.options import Options, pooling_words
-from pldp.estimates.results.result import Result, beside_alike
+from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
 from pldp.tallies import Tally

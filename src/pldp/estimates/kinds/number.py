@@ -45,11 +45,12 @@ from pldp.estimates.linear.mix import mix_of
 from pldp.estimates.linear.numbers import ENOUGH, NumberCounts, compare_levels, spread, two_moments
 from pldp.estimates.linear.pooling import Linear, decode
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import beside_alike
 from pldp.estimates.results.consistency import norm_sub
 from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
 from pldp.estimates.results.intervals import CONFIDENCE, Interval, Row
 from pldp.estimates.results.options import Mix, Options, pooling_words
-from pldp.estimates.results.result import Result, beside_alike
+from pldp.estimates.results.result import Result
 from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, OutputCounts, Tally, fused_of

@@ -101,8 +101,8 @@ _TEXTS: Final = {
         "at most how much people of different levels, or who gave to different services, differ: percentage points of "
         "a share, per cent of the range of a number, 0 if they are alike (default: nothing is assumed)",
         "Here 5 points are 0.05. Without it results hold no matter who chose which level, and `alike` of a result says "
-        "what they would be at 0. A bound in between makes intervals wide enough for every difference within it, and is "
-        "refused where the reports contradict it.",
+        "what they would be at 0. A bound in between makes intervals wide enough for every difference within it, and "
+        "is refused where the reports contradict it.",
         tables=True,
         metavar="POINTS",
         number=lambda text: float(text) / 100,

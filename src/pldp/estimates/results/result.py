@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.estimates.linear.small_counts import SmallCounts, interval_around
 from pldp.estimates.results import notes
+from pldp.estimates.results.alike import describe_alike
 from pldp.estimates.results.consistency import points_within
 from pldp.estimates.results.facts import Facts, GroupReports, Note, PersonWeights, unseen_shift
 from pldp.estimates.results.intervals import (
@@ -37,8 +38,6 @@ from pldp.show import card, conclusions, in_full, make_frame, plot, results_body
 
 if TYPE_CHECKING:
     from pldp.estimates.rounds import Change
-
-SHARPER: Final = 0.85  # of the width of an interval, from which a sharper one is worth its assumption
 
 SHOWN_ROWS: Final = 3  # of a result, by `repr`
 
@@ -255,7 +254,7 @@ class Result(Facts, ABC):
             "assumes_about_levels": assumed_about_levels(self.differ),
             "differ": self.differ,
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
-            "alike": None if self.alike is None else self._beside(self.alike, confidence),
+            "alike": None if self.alike is None else describe_alike(self, self.alike, confidence),
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
             "levels": [asdict(level) for level in self.levels],
             "lead": self.lead(confidence),
@@ -263,27 +262,6 @@ class Result(Facts, ABC):
         }
         mapped = dict(plain(content))
         return {**mapped, "conclusions": conclusions(mapped)}
-
-    def _beside(self, alike: Result, confidence: float | None) -> dict[str, Any]:
-        """Return the result if people of all levels are alike, and whether it may be said beside this one.
-
-        It may if the test does not reject it and its intervals are narrower by more than `SHARPER`, in the median.
-        """
-        own, other = (each.interval(confidence) for each in (self, alike))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = (other.high - other.low) / (own.high - own.low)
-        rejected = self.homogeneity is not None and self.homogeneity.rejected
-        return {
-            "method": alike.method,
-            "assumptions": list(alike.assumptions),
-            "rows": [
-                {**row, "unseen_bias": shift}
-                for row, shift in zip(alike.marked(confidence), self.unseen_bias.tolist(), strict=True)
-            ],
-            "p_value": None if self.homogeneity is None else self.homogeneity.p_value,
-            "rejected": rejected,
-            "said": not rejected and bool(np.median(ratios) <= SHARPER),
-        }
 
     @property
     def unseen_bias(self) -> FloatArray:
@@ -362,24 +340,6 @@ class Result(Facts, ABC):
     def _repr_html_(self) -> str:
         """Show the card of the result in notebooks."""
         return snippet(card(self.to_mapping()))
-
-
-Made = TypeVar("Made", bound=Result)
-
-
-def beside_alike(made: Callable[[float | None], Made], differ: float | None, *, several: bool) -> Made:
-    """Return a result for a bound on differences of levels, with that of people who are alike beside it.
-
-    `made` gives the result for a bound. Without `several` levels nothing is assumed by any, and the law says most.
-    """
-    if not several:
-        return made(0)
-    found = replace(made(differ), differ=differ)
-    if differ:
-        declared = notes.within_bound(differ)
-        texts = (declared if text in notes.NOTHING_ASSUMED else text for text in found.assumptions)
-        found = replace(found, assumptions=tuple(texts))
-    return found if differ == 0 else replace(found, alike=replace(made(0), differ=0))
 
 
 def _written(label: Label) -> str:
