@@ -256,7 +256,7 @@ PARTS = {
     "Bits", "Bound", "Called", "ChangeTest", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports",
     "GroupShares", "Homogeneity", "Integers", "LevelShare", "Note", "Places", "Rates", "Rule", "SetSupports",
     "Signature", "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "OutputColumns",
-    "Question", "Number", "Forgery", "ForgeryTest", "ScoredValue", "SetLimits", "Share",
+    "Question", "Number", "Forgery", "ForgeryTest", "ScoredValue", "SetLimits", "Share", "Linear",
 }  # fmt: skip
 """Small ones, options, and those that are seen within others."""
 
