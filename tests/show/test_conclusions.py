@@ -58,7 +58,7 @@ SAID = {
     ),
     "table": (
         mappings.two_way(**lead(["no", "car"])),
-        ['Between 18 % and 25 % answer "no" and "car", more than any other pair.'],
+        ['Between 18 % and 25 % answer "no + car", more than any other pair.'],
     ),
     "change": (mappings.change(unnoticed=0.03), ["No change is sure: changes of up to 3.0 pp may go unnoticed."]),
     "a sure change": (

@@ -60,7 +60,8 @@ def _declared(kind: Kind, result: Mapped) -> str:
     if not result.get("differ"):
         return REGARDLESS
     low, high = kind.possible(result)
-    return f"if people of different levels differ by at most {kind.amount(result, result['differ'] * (high - low))}"
+    most = kind.amount(result, result["differ"] * (high - low))
+    return f"if people of different levels differ by at most {most} (declared)"
 
 
 def in_full(result: Mapped) -> str:

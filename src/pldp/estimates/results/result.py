@@ -265,9 +265,12 @@ class Result(Facts, ABC):
 
     @property
     def unseen_bias(self) -> FloatArray:
-        """How far `alike` can be off in each number although its test notices nothing; of quantiles nobody knows."""
+        """How far `alike` can be off in each number although its test notices nothing; of quantiles nobody knows.
+
+        Nor is it known beside a declared bound: it is what differs from the result that assumes nothing.
+        """
         found = np.full(self.estimates.size, np.nan)
-        if self.alike is None:
+        if self.alike is None or self.differ is not None:
             return found
         errors = (np.ravel(each.standard_error)[self.has_normal_error] for each in (self, self.alike))
         found[self.has_normal_error] = unseen_shift(*errors)

@@ -26,7 +26,7 @@ class TwoWay(Kind):
 
     def spoken(self, row: Mapped) -> str:
         """Name all values as one thing."""
-        return " and ".join(f'"{label}"' for label in row["label"])
+        return f'"{" + ".join(row["label"])}"'
 
     def title(self, result: Mapped) -> str:
         """Name the questions."""
