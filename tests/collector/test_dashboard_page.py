@@ -123,7 +123,8 @@ def test_every_question_is_shown_with_its_intervals(reader: Visit, shop: tuple[L
             numbers = [float(text) for text in re.findall(r"-?[\d.]+", " ".join(cells[1:]).replace("−", "-"))]
             least, most = (0, 100) if unit == 100 else (-math.inf, math.inf)
             wanted = [min(most, max(least, unit * row[name])) for name in ("point", "low", "high")]
-            assert numbers == pytest.approx(wanted, abs=1)  # ends are rounded outwards
+            digits = max(1.0, 0.1 * (wanted[2] - wanted[1]))  # ends are rounded outwards
+            assert numbers == pytest.approx(wanted, abs=digits)
             if question["kind"] != "number":
                 assert cells[0] == row["label"]
         expect(card(page, question["text"])).to_contain_text("One forged report can")
@@ -384,7 +385,11 @@ def test_rounds_are_drawn_with_the_test_of_change_and_keep_nobody_out(visit: Vis
             least, most = (0, 100) if unit == 100 else (-math.inf, math.inf)
             wanted = [min(most, max(least, unit * trend["rows"][0][name])) for name in ("estimate", "low", "high")]
             few = "too_few" in trend["rows"][0]
-            assert cells == "too few to say" if few else numbers == pytest.approx(wanted, abs=1)
+            assert (
+                cells == "too few to say"
+                if few
+                else numbers == pytest.approx(wanted, abs=max(1.0, 0.1 * (wanted[2] - wanted[1])))
+            )
         expect(card(page, "How much did you spend on food this week?").locator(".courses")).to_contain_text("median")
         upload(server, reports_of(survey, 10, seed=3))
         expect(tile(page, "Reports")).to_contain_text("310")

@@ -66,7 +66,7 @@ def test_prices_are_in_the_terminal_and_in_the_json(path: str, verb: list[str], 
     expected = repeat_mapping(Survey.load(path))
     assert main([*verb, path, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["repeat"] == expected
-    assert main([*verb, path]) == 0
+    assert main([*verb, path, *(["--details"] if verb[0] == "plan" else [])]) == 0
     told = capsys.readouterr().out
     assert f"repeat = {expected['rule']}:" in told
     if expected["rule"] != "once":

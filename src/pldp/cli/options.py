@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pldp.cli.parser import Parser
-from pldp.estimates import POOL_IS_DIFFER, Options
+from pldp.estimates import Options
 
 
 def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = False, **more: str) -> None:
@@ -26,7 +26,7 @@ def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = Fals
             help=option.help + more.get(name, ""),
         )
     if isinstance(parser, Parser):
-        parser.former["--pool"] = POOL_IS_DIFFER
+        parser.former |= {f"--{name}": text for name, text in Options.FORMER.items()}
 
 
 def read_estimate_options(args: argparse.Namespace, **readers: Callable[[Any], Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from pldp.estimates.margins import check_known, correct_shares
 from pldp.estimates.results.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.results.facts import GroupReports, Homogeneity, LevelShare, Note
 from pldp.estimates.results.intervals import Interval, Row
-from pldp.estimates.results.options import POOL_IS_DIFFER, Options, check_differ
+from pldp.estimates.results.options import Options, check_differ
 from pldp.estimates.results.result import Result, Results
 from pldp.estimates.rounds import Change, ChangeTest, change
 from pldp.estimates.trends import Trend, trend
@@ -41,7 +41,7 @@ from pldp.estimates.verb import applies, estimate
 from pldp.forgery import Forgery, ForgeryTest, forgery_of
 
 __all__ = [
-    "PLAIN_RATES", "POOL_IS_DIFFER", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined",
+    "PLAIN_RATES", "QUANTILES", "Association", "Baskets", "Change", "ChangeTest", "Combined",
     "Density", "Fit", "Forgery", "ForgeryTest", "GroupReports", "GroupShares", "HiddenBaskets", "Homogeneity",
     "Interval", "Itemsets", "LabelFit", "LabelReports", "LevelMix", "LevelShare", "Linear", "Margin", "Mean",
     "MeanResult", "MixBounds", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from textwrap import fill
-from typing import Any, Final, Literal, TypedDict, get_args
+from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -72,6 +72,9 @@ class Options:
     known: Known | None = None
     ranges: Edges | None = None
     mix: Mix | None = None
+
+    FORMER: ClassVar[Mapping[str, str]] = {"pool": POOL_IS_DIFFER}
+    """Options that there are no more, and what took their place."""
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
@@ -212,8 +215,8 @@ class GivenOptions(TableOptions, total=False):
 def check_names(names: Iterable[str]) -> None:
     """Refuse options that there are not."""
     for name in names:
-        if name == "pool":
-            raise EstimateError(POOL_IS_DIFFER)
+        if name in Options.FORMER:
+            raise EstimateError(Options.FORMER[name])
         if name not in Options.stated():
             raise EstimateError(f"{name} is not an option of estimate; options are {', '.join(Options.stated())}")
 
