@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,3 +125,25 @@ def test_the_largest_value_is_named_falsely_in_at_most_five_of_a_hundred_surveys
     """All four values are equal: whichever is called the largest, it is a mistake."""
     drawn = np.random.default_rng(4).multinomial(2_000, [0.25] * 4, runs(100, 4_000))
     assert rate_is_at_most([not often(each.tolist()).lead()["ties"] for each in drawn], 0.05)
+
+
+def test_where_intervals_are_disjoint_and_errors_of_differences_unknown_nothing_is_said_of_them() -> None:
+    """Errors that are added as if opposed keep two apart; the twin, whose intervals overlap, cannot be told apart."""
+    found = often([90_000, 60_000, 9000, 5000])
+    blind = replace(found, covariance_matrix=None)
+    low, high = blind.interval()
+    assert high[1] < low[0]
+    gap = float(found.estimates[0] - found.estimates[1])
+    reach = blind.reach(comparisons=3)
+    error = gap / reach / 2 * 1.02  # added, both errors reach just across the gap; each interval alone does not
+    near = replace(blind, standard_error=np.full(4, error))
+    assert near.interval().high[1] < near.interval().low[0]
+    lead = near.lead()
+    assert lead is not None
+    assert (lead["ties"], lead["unclear"]) == ([], 1)
+    assert show.conclusions(near.to_mapping())[0].endswith('answer "daily".')
+    far = replace(blind, standard_error=np.full(4, 1.5 * error))
+    tied = far.lead()
+    assert tied is not None
+    assert [tie["label"] for tie in tied["ties"]] == ["weekly"]
+    assert found.lead()["ties"] == []

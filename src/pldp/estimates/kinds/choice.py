@@ -134,6 +134,11 @@ class Shares(Result):
             )
         return self.covariance_matrix
 
+    @property
+    def compares_exactly(self) -> bool:
+        """Whether the covariance of the shares is known."""
+        return self.covariance_matrix is not None
+
     def difference_errors(self, place: int) -> FloatArray:
         """Return the standard errors of the differences between one share and each, from the covariance if it is known.
 

@@ -280,7 +280,8 @@ class Result(Facts, ABC):
         """Return the label with the largest number and what cannot be told apart from it; `None` where none compare.
 
         The differences hold for all other labels together (Bonferroni). Unless a kind knows better, errors of two
-        numbers are added as if they were opposed: the interval is then on the safe side.
+        numbers are added as if they were opposed: the interval is then on the safe side. Where that alone keeps two
+        with disjoint intervals from being told apart, nothing is said of them: they are `unclear`.
         """
         if not self.estimates.size > 1:
             return None
@@ -290,7 +291,19 @@ class Result(Facts, ABC):
         if self.bias is not None:
             bias = bias_of_difference(Interval(*(np.ravel(end)[top] for end in self.bias)), self.bias)
             ends = interval_around(numbers[top] - numbers, errors, reach, bias=bias, live=self.live is not None)
-        return find_lead(self.labels, numbers, errors, reach, self.reports, ends=ends, bias=bias)
+        found = find_lead(self.labels, numbers, errors, reach, self.reports, ends=ends, bias=bias)
+        if found is None or self.compares_exactly:
+            return found
+        low, high = (np.ravel(end) for end in self.interval(confidence))
+        apart = {label for label, own in zip(self.labels, high < low[top], strict=True) if own}
+        unclear = sum(tie["label"] in apart for tie in found["ties"])
+        ties = [tie for tie in found["ties"] if tie["label"] not in apart]
+        return {**found, "ties": ties, "tied": found["tied"] - unclear, "unclear": unclear}
+
+    @property
+    def compares_exactly(self) -> bool:
+        """Whether `difference_errors` are the errors of differences; otherwise they are larger, on the safe side."""
+        return False
 
     def difference_errors(self, place: int) -> FloatArray:
         """Return at most the standard errors of the differences between one number and each."""

@@ -197,6 +197,8 @@ class Kind(ABC):
 
     def _compared(self, lead: Mapped) -> str:
         """Go on after the largest number: whether it is surely the largest, and what would tell."""
+        if not lead["ties"] and lead.get("unclear"):
+            return ""
         if not lead["ties"]:
             return f", more than any other {self.noun}"
         top, *names = map(self.spoken, (lead, *lead["ties"]))
