@@ -26,7 +26,7 @@ def add_estimate_options(parser: argparse.ArgumentParser, *, joined: bool = Fals
             help=option.help + more.get(name, ""),
         )
     if isinstance(parser, Parser):
-        parser.former |= {f"--{name}": text for name, text in Options.FORMER.items()}
+        parser.former |= {f"--{name}": text for name, text in Options.former().items()}
 
 
 def read_estimate_options(args: argparse.Namespace, **readers: Callable[[Any], Any]) -> dict[str, Any]:

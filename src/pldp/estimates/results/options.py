@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from textwrap import fill
-from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
+from typing import Any, Final, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -73,9 +73,6 @@ class Options:
     ranges: Edges | None = None
     mix: Mix | None = None
 
-    FORMER: ClassVar[Mapping[str, str]] = {"pool": POOL_IS_DIFFER}
-    """Options that there are no more, and what took their place."""
-
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
         check_plan(self.live)
@@ -85,6 +82,11 @@ class Options:
     def pool(self) -> Pool:
         """How levels are pooled: by precision where they are declared to be alike, otherwise by size."""
         return pool_of(self.differ)
+
+    @staticmethod
+    def former() -> Mapping[str, str]:
+        """Return the options that there are no more, and what took their place."""
+        return {"pool": POOL_IS_DIFFER}
 
     @staticmethod
     def stated() -> Mapping[str, Option]:
@@ -215,8 +217,8 @@ class GivenOptions(TableOptions, total=False):
 def check_names(names: Iterable[str]) -> None:
     """Refuse options that there are not."""
     for name in names:
-        if name in Options.FORMER:
-            raise EstimateError(Options.FORMER[name])
+        if name in Options.former():
+            raise EstimateError(Options.former()[name])
         if name not in Options.stated():
             raise EstimateError(f"{name} is not an option of estimate; options are {', '.join(Options.stated())}")
 
