@@ -271,11 +271,12 @@ def _row(context: Context, name: str, case: Case, former: Path) -> Row:
     except ChildError as error:
         then = {"stopped": f"> {LONGEST:g} s" if str(-signal.SIGXCPU) in str(error) else f"failed: {error}"}
     seconds, peak = _best(now), max(now["peaks"])
+    before = _best(then) if then.get("seconds") else 0.0  # also what is shorter than a tick of the clock
     return Row(
         what=f"{name}, n={asked['people']:,}",
         ours=_text(now),
         peer=_text(then),
-        ratio=seconds / _best(then) if then.get("seconds") and now["seconds"] else None,
+        ratio=seconds / before if before and now["seconds"] else None,
         target=f"≤ {case.seconds:g} s, ≤ 1 GB",
         met=seconds <= case.seconds and peak <= 1e9 and not now["stopped"],
         memory=f"{memory_text(peak)} ({memory_text(max(then.get('peaks', [math.nan])))})",
